@@ -1,0 +1,61 @@
+"""attsvm: the executable companion to "Transformers as Support Vector Machines" (arXiv 2308.16898).
+
+A *problem* (tokens, queries, labels, head) goes two ways and meets again: `descent` trains the attention weights,
+`selection` reads off the tokens they keep, `svm` solves the hard-margin program for those tokens, and `metrics`
+compares the directions.  Modules are loaded when first used: some of them import torch, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_MODULES = (
+    "claims",
+    "datasets",
+    "descent",
+    "errors",
+    "experiments",
+    "figures",
+    "formulations",
+    "heads",
+    "metrics",
+    "problem",
+    "records",
+    "selection",
+    "svm",
+)
+
+__all__ = ["AttentionProblem", "__version__", *_MODULES]
+
+if TYPE_CHECKING:
+    from attsvm import (
+        claims,
+        datasets,
+        descent,
+        errors,
+        experiments,
+        figures,
+        formulations,
+        heads,
+        metrics,
+        problem,
+        records,
+        selection,
+        svm,
+    )
+    from attsvm.problem import AttentionProblem
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AttentionProblem":
+        return importlib.import_module("attsvm.problem").AttentionProblem
+    if name in _MODULES:
+        return importlib.import_module(f"attsvm.{name}")
+    raise AttributeError(f"module 'attsvm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,213 @@
+"""The random and planted instances of the paper, seeded (the authors' generators included).
+
+Every generator draws from one ``torch.Generator`` with the given seed, in single precision and in a fixed order,
+and casts to float64 afterwards: that is what the authors' scripts do, and so an instance here is theirs, number by
+number.  An instance depends on its seed alone, never on the batch it is drawn in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attsvm import _checks
+from attsvm.errors import ArgumentError
+from attsvm.heads import LinearHead, QuadraticHead, ReLUHead
+from attsvm.problem import AttentionProblem, stack
+
+__all__ = [
+    "orthonormal_problem",
+    "orthonormal_problems",
+    "planar_problem",
+    "random_problem",
+    "random_problems",
+    "relu_problem",
+    "relu_problems",
+]
+
+Attention = Literal["cross", "self"]
+
+
+class _Draws:
+    """Normal draws of one seed, in the order they are asked for."""
+
+    def __init__(self, seed: int) -> None:
+        import torch  # here: importing torch takes seconds, and only the generators need it
+
+        self._torch = torch
+        self._generator = torch.Generator().manual_seed(_checks.integer("seed", seed, low=0))
+
+    def normal(self, *shape: int) -> Any:
+        """A float32 tensor of independent standard normals."""
+        return self._torch.randn(*shape, generator=self._generator)
+
+    def unit_rows(self, *shape: int) -> Any:
+        """Standard normals, each row divided by its length (in float32, as the authors do)."""
+        rows = self.normal(*shape)
+        return rows / rows.norm(dim=-1, keepdim=True)
+
+
+def _double(tensor: Any) -> NDArray[np.float64]:
+    return tensor.double().numpy()
+
+
+def _sizes(**sizes: int) -> None:
+    for name, value in sizes.items():
+        _checks.integer(name, value, low=1)
+
+
+def _many(
+    one: Callable[..., AttentionProblem], seeds: Iterable[int], **sizes: Any
+) -> AttentionProblem:
+    chosen = list(seeds)
+    if not chosen:
+        raise ArgumentError("seeds", "at least one seed", "none")
+    return stack(one(int(seed), **sizes) for seed in chosen)
+
+
+def random_problem(
+    seed: int, n: int, T: int, d: int, attention: Attention = "cross"
+) -> AttentionProblem:
+    """Tokens and queries on the unit sphere, a random linear head, random labels.
+
+    This is the instance of the paper's experiments on rank, local convergence and convergence types.
+    Draws in order: v (d), Y (n), X (n, T, d), Z (n, d); v and all rows have length one, Y is a sign.
+
+    Parameters
+    ----------
+    seed
+        Seed of the instance.
+    n, T, d
+        Sequences, tokens in each, dimension.
+    attention
+        ``"cross"``: free queries; ``"self"``: the first token of each sequence asks.
+
+    Raises
+    ------
+    ArgumentError
+        If a size is below one or the seed is negative.
+    """
+    _sizes(n=n, T=T, d=d)
+    _checks.choice("attention", attention, ("cross", "self"))
+    draws = _Draws(seed)
+    v = draws.unit_rows(d)
+    labels = draws.normal(n).sign()
+    tokens = draws.unit_rows(n, T, d)
+    queries = draws.unit_rows(n, d) if attention == "cross" else tokens[:, 0]
+    return AttentionProblem(
+        tokens=_double(tokens),
+        queries=_double(queries),
+        labels=_double(labels),
+        head=LinearHead(_double(v)),
+    )
+
+
+def random_problems(
+    seeds: Iterable[int], n: int, T: int, d: int, attention: Attention = "cross"
+) -> AttentionProblem:
+    """`random_problem` for each seed, stacked along a leading instance axis."""
+    return _many(random_problem, seeds, n=n, T=T, d=d, attention=attention)
+
+
+def planar_problem(T: Literal[3, 5]) -> AttentionProblem:
+    """Two sequences in the plane whose trajectories one can see (Section 1, figure on trajectories).
+
+    ``T=5`` (seed 3): both first tokens lie to the right, at (1, ±½), the others are shifted to the left by one.
+    ``T=3`` (seed 1): two tight clusters, shifted to the left and to the right by one.
+    Labels are +1.
+
+    Raises
+    ------
+    ArgumentError
+        If T is neither 3 nor 5.
+    """
+    if T not in (3, 5):
+        raise ArgumentError("T", "3 or 5", repr(T))
+    import torch
+
+    draws = _Draws(3 if T == 5 else 1)
+    v = draws.unit_rows(2)
+    if T == 5:
+        tokens = 0.5 * draws.normal(2, 5, 2)
+        tokens[0, 0] = torch.tensor([1.0, 0.5])
+        tokens[1, 0] = torch.tensor([1.0, -0.5])
+        tokens[:, 1:] += torch.tensor([-1.0, 0.0])
+    else:
+        tokens = 0.3 * draws.normal(2, 3, 2)
+        tokens[0] += torch.tensor([-1.0, 0.0])
+        tokens[1] += torch.tensor([1.0, 0.0])
+    return AttentionProblem(
+        tokens=_double(tokens),
+        queries=_double(draws.unit_rows(2, 2)),
+        labels=np.ones(2),
+        head=LinearHead(_double(v)),
+    )
+
+
+def relu_problem(seed: int, n: int, T: int, d: int) -> AttentionProblem:
+    """The instance of the experiment on several selected tokens (Section 6).
+
+    Draws in order: V (d, d), X (n, T, d), Y (n), Z (n, d).  V has Frobenius norm one; rows of X and Z have length
+    one; h(x) = Σ_j max(0, V_j'x).
+
+    Raises
+    ------
+    ArgumentError
+        If a size is below one or the seed is negative.
+    """
+    _sizes(n=n, T=T, d=d)
+    draws = _Draws(seed)
+    V = draws.normal(d, d)
+    V = V / V.norm()
+    tokens = draws.unit_rows(n, T, d)
+    labels = draws.normal(n).sign()
+    queries = draws.unit_rows(n, d)
+    return AttentionProblem(
+        tokens=_double(tokens),
+        queries=_double(queries),
+        labels=_double(labels),
+        head=ReLUHead(_double(V)),
+    )
+
+
+def relu_problems(seeds: Iterable[int], n: int, T: int, d: int) -> AttentionProblem:
+    """`relu_problem` for each seed, stacked along a leading instance axis."""
+    return _many(relu_problem, seeds, n=n, T=T, d=d)
+
+
+def orthonormal_problem(seed: int, n: int, T: int, d: int, ridge: float) -> AttentionProblem:
+    """Orthonormal tokens with the quadratic head h(x) = v'x − λ‖x‖² (Section 6).
+
+    The tokens of a sequence are T orthonormal vectors in dimension d ≥ T (the orthogonal factor of a matrix of normals),
+    labels are +1.  The optimal attention is then known in closed form: the projection of γ/(2λ) onto the simplex.
+
+    Raises
+    ------
+    ArgumentError
+        If a size is below one, T exceeds d, or λ is negative.
+    """
+    _sizes(n=n, T=T, d=d)
+    if T > d:
+        raise ArgumentError("T", f"at most d = {d} orthonormal tokens", str(T))
+    draws = _Draws(seed)
+    v = draws.unit_rows(d)
+    gaussian = _double(draws.normal(n, T, d))
+    # U V' of the singular value decomposition: the orthonormal rows nearest to the Gaussian ones;
+    # for T = d this is as uniform as the left singular vectors alone.
+    left, _, right = np.linalg.svd(gaussian, full_matrices=False)
+    return AttentionProblem(
+        tokens=left @ right,
+        queries=_double(draws.unit_rows(n, d)),
+        labels=np.ones(n),
+        head=QuadraticHead(_double(v), ridge=ridge),
+    )
+
+
+def orthonormal_problems(
+    seeds: Iterable[int], n: int, T: int, d: int, ridge: float
+) -> AttentionProblem:
+    """`orthonormal_problem` for each seed, stacked along a leading instance axis."""
+    return _many(orthonormal_problem, seeds, n=n, T=T, d=d, ridge=ridge)
