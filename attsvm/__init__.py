@@ -1,8 +1,9 @@
-"""attsvm: the executable companion to "Transformers as Support Vector Machines" (arXiv 2308.16898).
+"""The executable companion to "Transformers as Support Vector Machines" (arXiv 2308.16898).
 
-A *problem* (tokens, queries, labels, head) goes two ways and meets again: `descent` trains the attention weights,
-`selection` reads off the tokens they keep, `svm` solves the hard-margin program for those tokens, and `metrics`
-compares the directions.  Modules are loaded when first used: some of them import torch, which takes seconds.
+A *problem* (tokens, queries, labels, head) goes two ways and meets again: `descent` trains the
+attention weights, `selection` reads off the tokens they keep, `svm` solves the hard-margin program
+for those tokens, and `metrics` compares the directions.  Modules are loaded when first used: some
+of them import torch, which takes seconds.
 """
 
 from __future__ import annotations
@@ -31,21 +32,19 @@ _MODULES = (
 __all__ = ["AttentionProblem", "__version__", *_MODULES]
 
 if TYPE_CHECKING:
-    from attsvm import (
-        claims,
-        datasets,
-        descent,
-        errors,
-        experiments,
-        figures,
-        formulations,
-        heads,
-        metrics,
-        problem,
-        records,
-        selection,
-        svm,
-    )
+    from attsvm import claims as claims
+    from attsvm import datasets as datasets
+    from attsvm import descent as descent
+    from attsvm import errors as errors
+    from attsvm import experiments as experiments
+    from attsvm import figures as figures
+    from attsvm import formulations as formulations
+    from attsvm import heads as heads
+    from attsvm import metrics as metrics
+    from attsvm import problem as problem
+    from attsvm import records as records
+    from attsvm import selection as selection
+    from attsvm import svm as svm
     from attsvm.problem import AttentionProblem
 
 

@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns the value in the form the package works with, or says what is wrong."""
+"""Checks of arguments: each returns the value in the form used here, or says what is wrong."""
 
 from __future__ import annotations
 

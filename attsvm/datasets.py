@@ -1,8 +1,9 @@
 """The random and planted instances of the paper, seeded (the authors' generators included).
 
-Every generator draws from one ``torch.Generator`` with the given seed, in single precision and in a fixed order,
-and casts to float64 afterwards: that is what the authors' scripts do, and so an instance here is theirs, number by
-number.  An instance depends on its seed alone, never on the batch it is drawn in.
+Every generator draws from one ``torch.Generator`` with the given seed, in single precision and in a
+fixed order, and casts to float64 afterwards: that is what the authors' scripts do, and so an
+instance here is theirs, number by number.  An instance depends on its seed alone, never on the
+batch it is drawn in.
 """
 
 from __future__ import annotations
@@ -73,8 +74,9 @@ def random_problem(
 ) -> AttentionProblem:
     """Tokens and queries on the unit sphere, a random linear head, random labels.
 
-    This is the instance of the paper's experiments on rank, local convergence and convergence types.
-    Draws in order: v (d), Y (n), X (n, T, d), Z (n, d); v and all rows have length one, Y is a sign.
+    This is the instance of the paper's experiments on rank, local convergence and convergence
+    types. Draws in order: v (d), Y (n), X (n, T, d), Z (n, d); v and all rows have length one, Y is
+    a sign.
 
     Parameters
     ----------
@@ -113,10 +115,10 @@ def random_problems(
 
 
 def planar_problem(T: Literal[3, 5]) -> AttentionProblem:
-    """Two sequences in the plane whose trajectories one can see (Section 1, figure on trajectories).
+    """Two sequences in the plane whose trajectories one can see (Section 1).
 
-    ``T=5`` (seed 3): both first tokens lie to the right, at (1, ±½), the others are shifted to the left by one.
-    ``T=3`` (seed 1): two tight clusters, shifted to the left and to the right by one.
+    ``T=5`` (seed 3): both first tokens lie to the right, at (1, ±½), the others are shifted to the
+    left by one. ``T=3`` (seed 1): two tight clusters, shifted to the left and to the right by one.
     Labels are +1.
 
     Raises
@@ -150,8 +152,8 @@ def planar_problem(T: Literal[3, 5]) -> AttentionProblem:
 def relu_problem(seed: int, n: int, T: int, d: int) -> AttentionProblem:
     """The instance of the experiment on several selected tokens (Section 6).
 
-    Draws in order: V (d, d), X (n, T, d), Y (n), Z (n, d).  V has Frobenius norm one; rows of X and Z have length
-    one; h(x) = Σ_j max(0, V_j'x).
+    Draws in order: V (d, d), X (n, T, d), Y (n), Z (n, d).  V has Frobenius norm one; rows of X and
+    Z have length one; h(x) = Σ_j max(0, V_j'x).
 
     Raises
     ------
@@ -181,8 +183,9 @@ def relu_problems(seeds: Iterable[int], n: int, T: int, d: int) -> AttentionProb
 def orthonormal_problem(seed: int, n: int, T: int, d: int, ridge: float) -> AttentionProblem:
     """Orthonormal tokens with the quadratic head h(x) = v'x − λ‖x‖² (Section 6).
 
-    The tokens of a sequence are T orthonormal vectors in dimension d ≥ T (the orthogonal factor of a matrix of normals),
-    labels are +1.  The optimal attention is then known in closed form: the projection of γ/(2λ) onto the simplex.
+    The tokens of a sequence are T orthonormal vectors in dimension d ≥ T (the orthogonal factor of
+    a matrix of normals), labels are +1.  The optimal attention is then known in closed form: the
+    projection of γ/(2λ) onto the simplex.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """Prediction heads h: what turns the attention output into a prediction (Section 2 and Section 6).
 
-The formulas use only operators that numpy arrays and torch tensors share, so the same head serves the
-SVM side (numpy) and the descent (torch) without a second copy.  Parameters may carry leading instance
-axes, one head an instance; ``x`` then has the same leading axes, followed by ``n`` and perhaps ``T``.
+The formulas use only operators that numpy arrays and torch tensors share, so the same head serves
+the SVM side (numpy) and the descent (torch) without a second copy.  Parameters may carry leading
+instance axes, one head an instance; ``x`` then has the same leading axes, followed by ``n`` and
+perhaps ``T``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the book measures of matrices: correlation of directions, numerical rank, distance to a cone."""
+"""What the book measures: correlation of directions, numerical rank, means with intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from attsvm import _checks
 from attsvm.errors import ArgumentError
 
-__all__ = ["NumericalRank", "correlation", "numerical_rank", "stable_rank"]
+__all__ = [
+    "Estimate",
+    "NumericalRank",
+    "correlation",
+    "mean_estimate",
+    "numerical_rank",
+    "share_estimate",
+    "stable_rank",
+]
+
+# Two-sided 95 % quantile of the normal law: every interval in the book is at this level.
+_Z95 = 1.959963984540054
 
 
 def correlation(A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:
@@ -26,7 +37,8 @@ def correlation(A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray
-        Shape of the broadcast leading axes, in [−1, 1].  NaN where a matrix is zero: zero has no direction.
+        Shape of the broadcast leading axes, in [−1, 1].  NaN where a matrix is zero: zero has no
+        direction.
 
     Raises
     ------
@@ -68,7 +80,8 @@ class NumericalRank:
     threshold
         The threshold, absolute.
     kept, dropped
-        The smallest singular value counted and the largest one not counted (inf and 0 where there is none).
+        The smallest singular value counted and the largest one not counted (inf and 0 where there
+        is none).
     """
 
     rank: int
@@ -78,7 +91,7 @@ class NumericalRank:
 
     @property
     def gap(self) -> float:
-        """kept / dropped: a large number means that no choice of threshold in between would change the rank."""
+        """kept / dropped: if large, no choice of threshold in between would change the rank."""
         return float("inf") if self.dropped == 0 else self.kept / self.dropped
 
 
@@ -92,8 +105,8 @@ def numerical_rank(W: ArrayLike, tolerance: float = 1e-7, relative: bool = True)
     tolerance
         Threshold on the singular values.
     relative
-        Whether the threshold is a multiple of the largest singular value (the default) or absolute, as in the
-        published experiment on ranks.
+        Whether the threshold is a multiple of the largest singular value (the default) or absolute,
+        as in the published experiment on ranks.
 
     Raises
     ------
@@ -134,3 +147,77 @@ def stable_rank(W: ArrayLike) -> NDArray[np.float64]:
     values = np.linalg.svd(_scaled(matrices), compute_uv=False)
     with np.errstate(invalid="ignore"):
         return values.sum(-1) ** 2 / (values**2).sum(-1)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number measured over instances, with its 95 % interval.
+
+    Attributes
+    ----------
+    value
+        The mean, or the share.
+    low, high
+        Ends of the interval; both equal the value for a single deterministic measurement.
+    n
+        Number of instances behind it.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def halfwidth(self) -> float:
+        """Half the length of the interval."""
+        return (self.high - self.low) / 2
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ± {self.halfwidth:.2g} (n = {self.n})"
+
+
+def mean_estimate(values: ArrayLike) -> Estimate:
+    """Mean over instances with the normal-theory 95 % interval, mean ± 1.96 s/√n.
+
+    Parameters
+    ----------
+    values
+        (instances,), finite: decide what to do with missing ones before, and count them in the
+        ledger.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no value, or one is not finite.
+    """
+    x = _checks.array("values", values, ndim=1)
+    if x.size == 0:
+        raise ArgumentError("values", "at least one number", "none")
+    mean = float(x.mean())
+    half = _Z95 * float(x.std(ddof=1)) / x.size**0.5 if x.size > 1 else 0.0
+    return Estimate(value=mean, low=mean - half, high=mean + half, n=int(x.size))
+
+
+def share_estimate(hits: ArrayLike) -> Estimate:
+    """Share of instances with a property, with Wilson's 95 % interval (sensible at 0 and 1 too).
+
+    Parameters
+    ----------
+    hits
+        (instances,) of truth values.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no instance or the values are not boolean.
+    """
+    yes = _checks.booleans("hits", hits)
+    if yes.ndim != 1 or yes.size == 0:
+        raise ArgumentError("hits", "at least one truth value", f"shape {yes.shape}")
+    n = int(yes.size)
+    share = float(yes.mean())
+    centre = (share + _Z95**2 / (2 * n)) / (1 + _Z95**2 / n)
+    half = _Z95 * (share * (1 - share) / n + _Z95**2 / (4 * n * n)) ** 0.5 / (1 + _Z95**2 / n)
+    low, high = max(0.0, centre - half), min(1.0, centre + half)
+    return Estimate(value=share, low=low, high=high, n=n)

@@ -1,0 +1,273 @@
+"""Which tokens attention keeps, which it should keep, and what became of every instance drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attsvm import _checks
+from attsvm.errors import ArgumentError
+from attsvm.problem import AttentionProblem
+
+if TYPE_CHECKING:
+    from attsvm.svm import Solution
+
+__all__ = [
+    "Ledger",
+    "convergence_types",
+    "fates",
+    "locally_optimal",
+    "optimal_tokens",
+    "selected_sets",
+    "selected_tokens",
+]
+
+
+def optimal_tokens(problem: AttentionProblem) -> NDArray[np.int64]:
+    """opt_i, the token of highest score in each sequence (Section 2).
+
+    Returns
+    -------
+    ndarray of int
+        (…, n).  Of equal scores the first counts; for random data they do not occur.
+    """
+    return problem.scores().argmax(-1)
+
+
+def selected_tokens(attention: ArrayLike) -> NDArray[np.int64]:
+    """The token with the largest attention weight in each sequence (Section 5).
+
+    Parameters
+    ----------
+    attention
+        (…, n, T) weights; the last record of a trajectory.
+
+    Returns
+    -------
+    ndarray of int
+        (…, n).
+
+    Raises
+    ------
+    ArgumentError
+        If there is no token axis or a weight is not finite.
+    """
+    weights = _checks.array("attention", attention)
+    if weights.ndim < 2 or 0 in weights.shape:
+        raise ArgumentError("attention", "shape (…, n, T), not empty", f"shape {weights.shape}")
+    return weights.argmax(-1)
+
+
+def selected_sets(attention: ArrayLike, threshold: float = 1e-3) -> NDArray[np.bool_]:
+    """The sets O_i of tokens whose attention weight exceeds a threshold (Section 6).
+
+    Parameters
+    ----------
+    attention
+        (…, n, T) weights.
+    threshold
+        The published experiment uses 10⁻³.
+
+    Returns
+    -------
+    ndarray of bool
+        (…, n, T).
+
+    Raises
+    ------
+    ArgumentError
+        If a weight is not finite or the threshold is not in (0, 1).
+    """
+    weights = _checks.array("attention", attention)
+    if weights.ndim < 2 or 0 in weights.shape:
+        raise ArgumentError("attention", "shape (…, n, T), not empty", f"shape {weights.shape}")
+    return weights > _checks.number("threshold", threshold, above=0.0, below=1.0)
+
+
+def locally_optimal(
+    problem: AttentionProblem, tokens: ArrayLike, support: ArrayLike
+) -> NDArray[np.bool_]:
+    """Whether each chosen token outscores all its support tokens (Section 5).
+
+    For the SVM of the tokens α, the support tokens T_i of sequence i are those whose margin is
+    exactly one; α_i is locally optimal if γ_{i,α_i} > γ_it for all t in T_i.
+
+    Parameters
+    ----------
+    problem
+        One instance or many, leading axes ….
+    tokens
+        α, shape (…, n).
+    support
+        (…, n, T), True for support tokens (`Solution.support`).
+
+    Returns
+    -------
+    ndarray of bool
+        (…, n).
+
+    Raises
+    ------
+    ArgumentError
+        If shapes do not fit or a token index is out of range.
+    """
+    gamma = problem.scores()
+    chosen = _checks.integers("tokens", tokens, shape=gamma.shape[:-1], low=0, high=problem.T)
+    rivals = _checks.booleans("support", support, shape=gamma.shape)
+    own = np.take_along_axis(gamma, chosen[..., None], -1)
+    return np.where(rivals, own > gamma, True).all(-1)
+
+
+def convergence_types(
+    problem: AttentionProblem, tokens: ArrayLike, solutions: Sequence[Solution]
+) -> NDArray[np.str_]:
+    """Sort instances into global, local and not local (Section 5).
+
+    Global: the selected tokens are the optimal ones.  Local: they are not, but each is locally
+    optimal. Not local: neither.  "Unsolved" where the SVM of the selected tokens has no certified
+    solution.
+
+    Parameters
+    ----------
+    problem
+        Instances along one leading axis.
+    tokens
+        Selected tokens, (instances, n).
+    solutions
+        Their SVM solutions, one for each instance.
+
+    Returns
+    -------
+    ndarray of str
+        (instances,).
+
+    Raises
+    ------
+    ArgumentError
+        If the problem is a single instance or the numbers of instances differ.
+    """
+    if len(problem.batch_shape) != 1:
+        raise ArgumentError(
+            "problem", "instances along one leading axis", f"batch shape {problem.batch_shape}"
+        )
+    if len(solutions) != len(problem):
+        raise ArgumentError("solutions", f"{len(problem)} solutions", str(len(solutions)))
+    chosen = _checks.integers(
+        "tokens", tokens, shape=(len(problem), problem.n), low=0, high=problem.T
+    )
+    solved = np.array([str(s.status.value) == "solved" for s in solutions])
+    support = np.stack(
+        [
+            s.support() if ok else np.zeros((problem.n, problem.T), dtype=bool)
+            for s, ok in zip(solutions, solved, strict=True)
+        ]
+    )
+    optimal = (chosen == optimal_tokens(problem)).all(-1)
+    local = locally_optimal(problem, chosen, support).all(-1)
+    kinds = np.where(optimal, "global", np.where(local, "local", "not local"))
+    return np.where(solved, kinds, "unsolved")
+
+
+def fates(*solutions: Sequence[Solution]) -> list[str]:
+    """What became of each instance: "kept", or the status of the first SVM that was not solved.
+
+    Parameters
+    ----------
+    *solutions
+        One or more lists of equal length, an entry for each instance.
+
+    Raises
+    ------
+    ArgumentError
+        If the lists differ in length.
+    """
+    if len({len(s) for s in solutions}) > 1:
+        raise ArgumentError("solutions", "lists of equal length", str([len(s) for s in solutions]))
+    result = []
+    for group in zip(*solutions, strict=True):
+        words = [str(s.status.value) for s in group]
+        result.append(next((word for word in words if word != "solved"), "kept"))
+    return result
+
+
+class Ledger:
+    """What became of every seed drawn: one row for each experiment, one fate for each seed.
+
+    A figure is shown with its ledger, so that a mean over the instances that were kept cannot hide
+    those that were not.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[int, str]] = {}
+
+    def add(self, label: str, seeds: Iterable[int], fates: Iterable[str]) -> None:
+        """Enter the fates of some seeds under a row.
+
+        Raises
+        ------
+        ArgumentError
+            If the lists differ in length, a fate is empty, or a seed has another fate already.
+        """
+        seed_list, fate_list = [int(s) for s in seeds], [str(f) for f in fates]
+        if len(seed_list) != len(fate_list):
+            raise ArgumentError("fates", f"{len(seed_list)} entries", str(len(fate_list)))
+        row = self._rows.setdefault(label, {})
+        for seed, fate in zip(seed_list, fate_list, strict=True):
+            if not fate:
+                raise ArgumentError("fates", "a word for every seed", f"nothing for seed {seed}")
+            if row.setdefault(seed, fate) != fate:
+                raise ArgumentError(
+                    "fates", f"one fate for seed {seed} of {label!r}", f"{row[seed]} and {fate}"
+                )
+
+    def merge(self, other: Ledger) -> None:
+        """Enter all rows of another ledger."""
+        for label, row in other._rows.items():
+            self.add(label, row.keys(), row.values())
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Number of seeds by row and fate, "kept" first."""
+        result = {}
+        for label, row in self._rows.items():
+            words = sorted(set(row.values()), key=lambda word: (word != "kept", word))
+            result[label] = {word: sum(f == word for f in row.values()) for word in words}
+        return result
+
+    def seeds(self, label: str, fate: str = "kept") -> list[int]:
+        """The seeds of a row that met a fate, ascending.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such row.
+        """
+        if label not in self._rows:
+            raise ArgumentError("label", f"one of {sorted(self._rows)}", repr(label))
+        return sorted(seed for seed, word in self._rows[label].items() if word == fate)
+
+    def as_record(self) -> list[dict[str, Any]]:
+        """The rows as plain data, for the passport of a figure."""
+        return [
+            {"label": label, "drawn": len(self._rows[label]), "fates": dict(row)}
+            for label, row in self.counts().items()
+        ]
+
+    @classmethod
+    def combined(cls, ledgers: Mapping[str, Ledger]) -> Ledger:
+        """One ledger from several, each row named "key: row" (just "key" where it has one row)."""
+        result = cls()
+        for key, ledger in ledgers.items():
+            for label, row in ledger._rows.items():
+                name = key if len(ledger._rows) == 1 else f"{key}: {label}"
+                result.add(name, row.keys(), row.values())
+        return result
+
+    def __str__(self) -> str:
+        lines = []
+        for record in self.as_record():
+            counts = ", ".join(f"{number} {fate}" for fate, number in record["fates"].items())
+            lines.append(f"{record['label']}: {record['drawn']} drawn: {counts}")
+        return "\n".join(lines)
