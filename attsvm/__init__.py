@@ -24,6 +24,7 @@ _MODULES = (
     "heads",
     "metrics",
     "problem",
+    "published",
     "records",
     "selection",
     "svm",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from attsvm import heads as heads
     from attsvm import metrics as metrics
     from attsvm import problem as problem
+    from attsvm import published as published
     from attsvm import records as records
     from attsvm import selection as selection
     from attsvm import svm as svm

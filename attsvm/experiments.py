@@ -236,7 +236,7 @@ class Progress:
 
 
 class _Store:
-    """Finished chunks on disk, content-addressed: a name is a hash of all that determines the result.
+    """Finished chunks on disk, each named by a hash of all that determines the result.
 
     An entry is the SHA-256 of an uncompressed ``.npz`` of columns, then that file.  No pickles: a
     foreign file can be wrong, but it cannot run code.
