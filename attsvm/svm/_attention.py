@@ -1,0 +1,148 @@
+"""Att-SVM and Att-SVM*: one selected token for each sequence (Section 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attsvm import _checks
+from attsvm.errors import InfeasibleError
+from attsvm.svm._constraints import Batch, read_batch
+from attsvm.svm._frobenius import least_distance
+from attsvm.svm._nuclear import nuclear_norm
+from attsvm.svm._solution import Solution, Status, Tolerance, certify
+
+Float = NDArray[np.float64]
+
+
+def solve(
+    X: Any,
+    Z: Any,
+    tokens: Any,
+    norm: str = "fro",
+    mask: Any = None,
+    on_infeasible: str = "raise",
+    tolerance: Tolerance | None = None,
+) -> Solution:
+    """Solve the Att-SVM: min ‖W‖ subject to (x_{i,α_i} − x_it)' W z_i ≥ 1 for all i and t ≠ α_i.
+
+    Parameters
+    ----------
+    X
+        (n, T, d) tokens.
+    Z
+        (n, d) queries.
+    tokens
+        (n,) int, the selected token α_i of each sequence.
+    norm
+        "fro": Att-SVM, Frobenius norm; "nuc": Att-SVM*, nuclear norm.
+    mask
+        (n, T) bool, True where a token exists; None: all exist.
+    on_infeasible
+        "raise" or "return": what to do when no W has the margins.
+    tolerance
+        What counts as solved and as infeasible.
+
+    Returns
+    -------
+    Solution
+        Certified: its gap and margins are recomputed from X, Z, tokens, W and the multipliers. Without a
+        constraint (T = 1) W = 0. If float64 reaches neither certificate the status is INACCURATE.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument has the wrong shape, dtype or range; it names the argument.
+    InfeasibleError
+        If no W has the margins and `on_infeasible` is "raise"; carries the Farkas multipliers.
+    """
+    _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
+    norm = _checks.choice("norm", norm, ("fro", "nuc"))
+    batch = read_batch(X, Z, tokens, mask, many=False)
+    solution = _solve_batch(batch, norm, tolerance or Tolerance())[0]
+    if solution.status is Status.INFEASIBLE and on_infeasible == "raise":
+        raise _infeasible_error(solution)
+    return solution
+
+
+def solve_many(
+    X: Any,
+    Z: Any,
+    tokens: Any,
+    norm: str = "fro",
+    mask: Any = None,
+    on_infeasible: str = "return",
+    tolerance: Tolerance | None = None,
+    n_jobs: int = 1,
+) -> list[Solution]:
+    """Solve many instances of one size; order is kept.
+
+    Parameters
+    ----------
+    X, Z, tokens, mask
+        As in `solve`, with one leading instance axis.
+    norm, on_infeasible, tolerance
+        As in `solve`.
+    n_jobs
+        Number of processes (joblib); 1 works in this process.
+
+    Raises
+    ------
+    ArgumentError
+        As in `solve`; also for an empty batch.
+    InfeasibleError
+        For the first infeasible instance, if `on_infeasible` is "raise".
+    """
+    _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
+    norm = _checks.choice("norm", norm, ("fro", "nuc"))
+    n_jobs = _checks.integer("n_jobs", n_jobs, low=1)
+    tolerance = tolerance or Tolerance()
+    batch = read_batch(X, Z, tokens, mask, many=True)
+    if n_jobs == 1 or len(batch) == 1:
+        solutions = _solve_batch(batch, norm, tolerance)
+    else:
+        from joblib import Parallel, delayed
+
+        pieces = np.array_split(np.arange(len(batch)), min(4 * n_jobs, len(batch)))
+        parts = Parallel(n_jobs=n_jobs)(
+            delayed(_solve_batch)(batch.part(piece), norm, tolerance) for piece in pieces
+        )
+        solutions = [solution for part in parts for solution in part]
+    if on_infeasible == "raise":
+        for index, solution in enumerate(solutions):
+            if solution.status is Status.INFEASIBLE:
+                raise _infeasible_error(solution, f"instance {index}: ")
+    return solutions
+
+
+def _infeasible_error(solution: Solution, where: str = "") -> InfeasibleError:
+    return InfeasibleError(
+        f"{where}no W separates the selected tokens: the constraints combine to zero with the "
+        f"multipliers in the certificate (residual {solution.farkas_residual():.1e})",
+        solution.certificate,
+    )
+
+
+def _solve_batch(batch: Batch, norm: str, tolerance: Tolerance) -> list[Solution]:
+    B, n, T, d = batch.X.shape
+    W = np.zeros((B, d, d))
+    dual = np.zeros((B, n * T))
+    farkas = np.zeros((B, n * T))
+    for i, (places, rows) in enumerate(batch.rows()):
+        multipliers, proof = least_distance(rows)
+        # Multipliers of normalised rows → of the rows as given.
+        length = np.where(rows.norms > 0, rows.norms, 1.0)
+        if proof is not None:
+            farkas[i, places] = proof / length
+            continue
+        if norm == "nuc":
+            W[i], multipliers = nuclear_norm(rows, multipliers)
+            dual[i, places] = multipliers / length
+        else:
+            W[i] = rows.scale * rows.combine(multipliers)
+            dual[i, places] = multipliers * (rows.scale / length)
+    return certify(
+        batch, W, dual.reshape(B, n, T), farkas.reshape(B, n, T), norm, tolerance
+    )
