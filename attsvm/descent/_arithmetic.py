@@ -1,0 +1,158 @@
+"""Gradient of the loss with respect to the logits, in two arithmetics.
+
+With attention weights s_i, output o_i = X_i's_i, margin u_i = Y_i h(o_i), loss L = (1/n) Σ ℓ(u_i)
+and the token gradients g_it = Y_i x_it'∇h(o_i), the chain rule gives
+
+    ∂L/∂a_it = (1/n) ℓ'(u_i) s_it (g_it − Σ_τ s_iτ g_iτ).
+
+`published` evaluates this the way automatic differentiation does.  Once s_i is within 1e-16 of one
+token, the bracket of that token cancels to rounding noise, and the weights themselves underflow.
+
+`exact` writes the same number so that nothing cancels or underflows.  Let top_i be the token of
+largest logit, δ_it = g_it − g_i,top, and let e^c be one factor per instance.  Then
+
+    q_it = e^{−c} |ℓ'(u_i)| s_it δ_it,      ∂L/∂a_it = −(e^c/n) (q_it − s_it Σ_τ q_iτ):
+
+the bracket is δ_it − Σ s δ, whose sum has no large term, because δ of the top token is zero.
+log|ℓ'| + log s − c is added up in log space before the one exponential, so q has entries of order
+one however small the weights are.  For the top token the formula reads +s_top Σ q, which is minus
+the sum of the other tokens' gradients.  c is the largest log|ℓ'| + log s over tokens with δ ≠ 0.
+
+What remains limited by float64: δ itself.  Two tokens that *stay* selected together (nonlinear
+heads) do so because δ − Σ s δ tends to zero between them; that difference is known to about 1e-16
+of g and no better, so gradients below that level, relative to the largest, are rounding noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attsvm.descent._layer import Layer
+
+__all__ = ["EPSILON", "LogitGradient", "exact", "logistic", "published", "softmax"]
+
+# The authors' constant: added to every gradient norm, and the ridge of their (K, Q) run.
+EPSILON = 2.22e-16
+
+
+@dataclass(frozen=True, eq=False)
+class LogitGradient:
+    """∂L/∂a = e^c p with p (B, n, T) and c (B,); L − L* = e^c gap (B,) where it was asked for."""
+
+    p: Tensor
+    c: Tensor
+    gap: Tensor | None = None
+
+
+def logistic(margin: Tensor) -> Tensor:
+    """ℓ(u) = log(1 + e^{−u}); the library's cut-off at 20 would cost nine digits."""
+    return torch.nn.functional.softplus(-margin, threshold=40.0)
+
+
+def softmax(logits: Tensor) -> Tensor:
+    """Softmax over the last axis; for rows this short much faster than torch's own kernel."""
+    weights = (logits - logits.amax(-1, keepdim=True)).exp_()
+    return weights.div_(weights.sum(-1, keepdim=True))
+
+
+def published(layer: Layer, logits: Tensor, optimum: Tensor | None = None) -> LogitGradient:
+    """The authors' arithmetic: softmax forward, softmax backward, as autograd computes them.
+
+    Parameters
+    ----------
+    layer
+        The data.
+    logits
+        a = X W z, (B, n, T), −∞ at absent tokens.
+    optimum
+        L* (B,): also return L − L*, by subtraction.
+    """
+    s = softmax(logits)
+    output = layer.mix(s)
+    margin = layer.labels * layer.head.value(output)
+    n = margin.shape[-1]
+    # d/du (1/n) log(1 + e^{-u}), times Y: the gradient that arrives at the head.
+    slope = torch.sigmoid(-margin).mul_(layer.labels).div_(-n)
+    grad_output = layer.head.gradient(output) * slope[..., None]
+    grad_s = layer.along(grad_output)
+    inner = (grad_s * s).sum(-1, keepdim=True)
+    p = grad_s.sub_(inner).mul_(s)
+    c = p.new_zeros(p.shape[0])
+    gap = None if optimum is None else logistic(margin).mean(-1) - optimum
+    return LogitGradient(p, c, gap)
+
+
+def exact(layer: Layer, logits: Tensor, optimum: Tensor | None = None) -> LogitGradient:
+    """The same gradient without cancellation or underflow, scaled by one factor per instance.
+
+    Parameters
+    ----------
+    layer
+        The data.
+    logits
+        a = X W z, (B, n, T), −∞ at absent tokens.
+    optimum
+        For the linear head the best score max_t γ_it, (B, n): return L − L* free of cancellation.
+        For other heads L* (B,): L − L* by subtraction.
+    """
+    height, top = logits.max(-1, keepdim=True)
+    relative = logits - height
+    s = relative.exp()
+    total = s.sum(-1, keepdim=True)
+    s.div_(total)
+    if layer.scores is not None:
+        margin = (s * layer.scores).sum(-1, keepdim=True)
+        delta = layer.scores - layer.scores.gather(-1, top)
+    else:
+        output = layer.mix(s)
+        margin = (layer.labels * layer.head.value(output))[..., None]
+        g = layer.along(layer.head.gradient(output) * layer.labels[..., None])
+        delta = g - g.gather(-1, top)
+    # log|ℓ'| = −log(1 + e^u); log s = a − a_top − log Σ.
+    log_slope = logistic(-margin).neg_()
+    q = relative.add_(log_slope - total.log_())
+    # δ = 0 for the top token, whose weight must not set the common factor, and for exact ties.
+    q.masked_fill_(delta == 0, -torch.inf)
+    c = q.amax((-2, -1))
+    c.masked_fill_(c == -torch.inf, 0.0)  # every token has the same score: the gradient is zero
+    q.sub_(c[:, None, None]).exp_().mul_(delta)
+    drift = q.sum(-1, keepdim=True)
+    n = logits.shape[-2]
+    p = (s * drift).sub_(q).div_(n)
+    gap = None
+    if optimum is not None:
+        if layer.scores is None:
+            gap = (logistic(margin[..., 0]).mean(-1) - optimum) * torch.exp(-c)
+        else:
+            gap = _gap(margin[..., 0], optimum, delta, s, top, layer.scores, drift, log_slope, c)
+    return LogitGradient(p, c, gap)
+
+
+def _gap(
+    margin: Tensor,
+    best: Tensor,
+    delta: Tensor,
+    s: Tensor,
+    top: Tensor,
+    scores: Tensor,
+    drift: Tensor,
+    log_slope: Tensor,
+    c: Tensor,
+) -> Tensor:
+    """e^{−c} (1/n) Σ_i [ℓ(u_i) − ℓ(u*_i)] for the linear head.
+
+    The shortfall u* − u is (γ* − γ_top) − Σ s δ.  With x = σ(−u*) (e^{u*−u} − 1) the bracket equals
+    log(1 + x), which tends to σ(−u*) (u* − u) when the shortfall is too small for a float; then
+    Σ s δ = e^c drift/|ℓ'(u)| supplies the digits.
+    """
+    behind = best - scores.gather(-1, top)[..., 0]
+    shortfall = behind - (s * delta).sum(-1)
+    small = (behind == 0) & (shortfall < 1e-100)
+    linear = -drift[..., 0]
+    ordinary = torch.log1p(torch.sigmoid(-best) * torch.expm1(shortfall.clamp(max=700.0)))
+    ordinary = torch.where(shortfall > 700.0, logistic(margin) - logistic(best), ordinary)
+    scaled = ordinary * torch.exp(-c)[:, None]
+    return torch.where(small, linear, scaled).mean(-1)

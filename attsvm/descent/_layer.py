@@ -1,0 +1,82 @@
+"""The attention layer of a chunk of instances as torch tensors, and its two contractions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attsvm.heads import LinearHead
+from attsvm.problem import AttentionProblem
+
+__all__ = ["Layer"]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """What stays fixed during descent; one leading instance axis of length B.
+
+    Attributes
+    ----------
+    tokens, queries, labels
+        X (B, n, T, d), z (B, n, d), Y (B, n).
+    head
+        The prediction head, its parameters as tensors.
+    absent
+        (B, n, T), True where the mask removes a token; None if all exist.
+    scores
+        γ (B, n, T) for the linear head, where they are the gradient of the output with respect to
+        the attention weights; None for other heads.  Absent tokens have score 0, their weight is 0.
+    """
+
+    tokens: Tensor
+    queries: Tensor
+    labels: Tensor
+    head: Any
+    absent: Tensor | None
+    scores: Tensor | None
+
+    @classmethod
+    def of(cls, problem: AttentionProblem, device: torch.device) -> Layer:
+        """Copy a problem with exactly one instance axis to `device`."""
+
+        def convert(value: Any) -> Tensor:
+            return torch.as_tensor(np.ascontiguousarray(value), device=device)
+
+        absent = None if problem.mask is None else convert(~problem.mask)
+        scores = None
+        if isinstance(problem.head, LinearHead):
+            scores = convert(problem.scores())
+            if absent is not None:
+                scores.masked_fill_(absent, 0.0)
+        return cls(
+            tokens=convert(problem.tokens),
+            queries=convert(problem.queries),
+            labels=convert(problem.labels),
+            head=problem.head.to(convert),
+            absent=absent,
+            scores=scores,
+        )
+
+    def along(self, vectors: Tensor) -> Tensor:
+        """x_it'u_i for all t: (B, n, d) -> (B, n, T)."""
+        B, n, T, d = self.tokens.shape
+        return torch.bmm(self.tokens.view(B * n, T, d), vectors.reshape(B * n, d, 1)).view(B, n, T)
+
+    def mix(self, weights: Tensor) -> Tensor:
+        """X_i'p_i, the tokens weighted by p: (B, n, T) -> (B, n, d)."""
+        B, n, T, d = self.tokens.shape
+        return torch.bmm(weights.reshape(B * n, 1, T), self.tokens.view(B * n, T, d)).view(B, n, d)
+
+    def hide(self, logits: Tensor) -> Tensor:
+        """Give absent tokens the logit −∞, in place."""
+        return logits if self.absent is None else logits.masked_fill_(self.absent, -torch.inf)
+
+    def margins(self, attention: Tensor) -> Tensor:
+        """Y_i h(o_i) for the attention weights s (B, n, T): (B, n)."""
+        if self.scores is not None:
+            return (attention * self.scores).sum(-1)
+        return self.labels * self.head.value(self.mix(attention))

@@ -1,0 +1,138 @@
+"""Step rules: how far to go along the negative gradient.
+
+A rule sees the gradient as e^c g, with g of ordinary size, because the true one may lie far below
+the smallest float.  Anything with an `apply` of this form can be passed to `train` as `rule`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+__all__ = ["Normalized", "Plain", "Polyak", "Rule"]
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """Updates the parameter arrays in place.
+
+    `needs_gap` says whether `apply` uses the loss above its target.
+    """
+
+    needs_gap: bool
+
+    def apply(
+        self,
+        length: float,
+        arrays: list[Tensor],
+        gradients: list[Tensor],
+        c: Tensor,
+        gap: Tensor | None,
+    ) -> None:
+        """Take one step.
+
+        Parameters
+        ----------
+        length
+            The step size η_k.
+        arrays
+            Parameter arrays (B, ·, ·), to be changed in place.
+        gradients
+            g, one for each array; the true gradient is e^c g.
+        c
+            (B,).
+        gap
+            (B,): the loss above its target is e^c gap.
+        """
+
+
+def _norms(gradient: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(gradient, dim=(-2, -1), keepdim=True)
+
+
+@dataclass(frozen=True)
+class Normalized:
+    """W ← W − η g/(‖g‖_F + ε), each array (K and Q) with its own norm.
+
+    Parameters
+    ----------
+    epsilon
+        ε; the authors' 2.22e-16, or 0 for exact gradients.  With ε = 0 a gradient that is exactly
+        zero (a stationary point) moves nothing.
+    """
+
+    epsilon: float = 0.0
+    needs_gap = False
+
+    def apply(
+        self,
+        length: float,
+        arrays: list[Tensor],
+        gradients: list[Tensor],
+        c: Tensor,
+        gap: Tensor | None,
+    ) -> None:
+        for array, gradient in zip(arrays, gradients, strict=True):
+            norm = _norms(gradient)
+            if self.epsilon:
+                array.sub_(gradient.div_(norm.add_(self.epsilon)).mul_(length))
+            else:
+                # Where the norm is 0 so is the gradient: dividing by the smallest float keeps it 0.
+                norm.clamp_(min=torch.finfo(norm.dtype).tiny)
+                array.sub_(gradient.mul_(norm.reciprocal_().mul_(length)))
+
+
+@dataclass(frozen=True)
+class Plain:
+    """W ← W − η e^c g: gradient descent as such, which stalls as the gradient vanishes."""
+
+    needs_gap = False
+
+    def apply(
+        self,
+        length: float,
+        arrays: list[Tensor],
+        gradients: list[Tensor],
+        c: Tensor,
+        gap: Tensor | None,
+    ) -> None:
+        factor = c.exp()[:, None, None] * length
+        for array, gradient in zip(arrays, gradients, strict=True):
+            array.sub_(gradient.mul_(factor))
+
+
+@dataclass(frozen=True)
+class Polyak:
+    """W ← W − η (L − L*) g/‖g‖², all arrays with one norm; η = 1 is Polyak's own step.
+
+    The common factor e^c drops out: (e^c gap)(e^c g)/(e^c ‖g‖)².
+
+    Parameters
+    ----------
+    longest
+        Upper bound on the length of a step.  Far from the solution the loss is not convex, and the
+        rule would jump where the gradient is small and the loss is not.
+    """
+
+    longest: float = 10.0
+    needs_gap = True
+
+    def apply(
+        self,
+        length: float,
+        arrays: list[Tensor],
+        gradients: list[Tensor],
+        c: Tensor,
+        gap: Tensor | None,
+    ) -> None:
+        if gap is None:
+            raise TypeError("the Polyak rule needs the loss above its target")
+        tiny = torch.finfo(c.dtype).tiny
+        norm = torch.stack([_norms(g)[:, 0, 0] for g in gradients]).norm(dim=0).clamp_(min=tiny)
+        distance = (gap.clamp(min=0.0) * length / norm).clamp_(max=self.longest)
+        factor = (distance / norm)[:, None, None]
+        for array, gradient in zip(arrays, gradients, strict=True):
+            array.sub_(gradient.mul_(factor))

@@ -1,0 +1,413 @@
+"""Gradient descent on the attention weights, many instances side by side (Section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attsvm import _checks
+from attsvm.descent import _arithmetic, _rules
+from attsvm.descent._arithmetic import EPSILON, LogitGradient
+from attsvm.descent._layer import Layer
+from attsvm.descent._records import (
+    Recorder,
+    Snapshot,
+    Trajectory,
+    checked_keep,
+    recorded_iterations,
+)
+from attsvm.descent._start import State, starting_state
+from attsvm.descent._weights import Factored, Full, Weights
+from attsvm.errors import ArgumentError, AttsvmError
+from attsvm.heads import LinearHead
+from attsvm.problem import AttentionProblem
+
+__all__ = ["DivergedError", "train"]
+
+# Token numbers of one chunk: its tensors then stay in the second-level cache.
+_CHUNK_NUMBERS = 100_000
+
+
+class DivergedError(AttsvmError):
+    """The weights left the range of floats, as they do with too long a plain step."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Settings:
+    """What one run has decided, the same for all chunks."""
+
+    exact: bool
+    rule: Any
+    length: Callable[[int], float]
+    log_ridge: float
+    target: np.ndarray | None
+
+
+def train(
+    problem: AttentionProblem,
+    parameterization: str = "W",
+    step: float | Callable[[int], float] = 0.1,
+    iterations: int = 2000,
+    gradient: str = "exact",
+    rule: str | _rules.Rule = "normalized",
+    ridge: float | None = None,
+    width: int | None = None,
+    initial: Any = None,
+    seeds: Any = None,
+    record: Any = None,
+    keep: Sequence[str] = ("W", "attention"),
+    measure: Mapping[str, Callable[[Snapshot], Any]] | None = None,
+    target: Any = None,
+    log_ridge: float | None = None,
+    device: str = "cpu",
+    progress: bool = False,
+    chunk: int | None = None,
+) -> Trajectory:
+    """Train attention weights by gradient descent on the logistic loss, with the head fixed.
+
+    The loss of an instance is L = (1/n) Σ_i log(1 + exp(−Y_i h(X_i' S(X_i W z_i)))).  Instances are
+    independent: an instance's run does not depend on what else is in the batch.  One thread
+    (``torch.set_num_threads(1)``) is fastest for sizes like the paper's; this function leaves the
+    setting alone.
+
+    Parameters
+    ----------
+    problem
+        One instance or many, tokens (…, n, T, d).
+    parameterization
+        "W", or "KQ" for W = K Q' with K, Q (…, d, m).
+    step
+        Step size η > 0, or a function of the iteration k = 0, 1, ….
+    iterations
+        Number of updates; 0 gives the start.
+    gradient
+        "exact": no saturation, whatever the size of the weights.  "published": the authors' float64
+        arithmetic, including ε = 2.22e-16 in every gradient norm.
+    rule
+        "normalized": η g/‖g‖_F, K and Q each with its own norm.  "decaying": the same with
+        η/√(k+1).  "plain": η g.  "polyak": η (L − L*) g/‖g‖², see `Polyak`.  Or a `Rule`.
+        At a stationary point (g = 0 exactly) no rule moves.
+    ridge
+        λ ≥ 0 of a penalty λ‖W‖² or λ(‖K‖² + ‖Q‖²) added to the loss.  None: 0 for W and
+        2.22e-16 for (K, Q), as in the authors' code; 0 under the Polyak rule.
+    width
+        m for "KQ"; None: that of `initial`, or d.
+    initial
+        W (d, d) or (…, d, d); a pair (K, Q) likewise; or the `state` of an earlier trajectory,
+        whose iteration count goes on.  None without `seeds`: W = 0.
+    seeds
+        Non-negative integers, one for each instance: start at weights U(±1/√d) of a generator of
+        that seed.
+    record
+        Iterations to record: a predicate (`every`, `at`), a sequence of iterations, or None for the
+        last only.  The last is always recorded.  Iteration k is the state after k updates.
+    keep
+        What to keep of them: of "W", "K", "Q", "logits", "attention", "loss", "log_gradient_norm".
+    measure
+        Functions of a `Snapshot`, by name: their answers (B, …) are kept in `Trajectory.measures`,
+        so that long runs need not store weights.
+    target
+        L*, a number or (…), for the Polyak rule; None: mean ℓ(max_t γ_it), for the linear head.
+    log_ridge
+        log λ instead of `ridge`, for a penalty below the smallest float.
+    device
+        A torch device.
+    progress
+        Show a bar.
+    chunk
+        Instances to work on at a time; None chooses.  Results are the same bit for bit.
+
+    Returns
+    -------
+    Trajectory
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is not one of those described, or arguments contradict each other.
+    DivergedError
+        If weights become infinite or NaN.
+    """
+    if not isinstance(problem, AttentionProblem):
+        raise ArgumentError("problem", "an AttentionProblem", type(problem).__name__)
+    _checks.choice("parameterization", parameterization, ("W", "KQ"))
+    iterations = _checks.integer("iterations", iterations, low=0)
+    settings = _settings(problem, parameterization, step, gradient, rule, ridge, log_ridge, target)
+    names = checked_keep(keep, parameterization)
+    measures = dict(measure or {})
+    try:
+        where = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ArgumentError("device", "a torch device", repr(device)) from error
+
+    batch = problem.batch_shape
+    start = starting_state(parameterization, batch, problem.d, width, initial, seeds)
+    flat = _flatten(problem)
+    count = len(flat)
+    if chunk is None:
+        chunk = max(1, _CHUNK_NUMBERS // (problem.n * problem.T * problem.d))
+    chunk = _checks.integer("chunk", chunk, low=1)
+    stop = start.iteration + iterations
+    recorder = Recorder(recorded_iterations(record, start.iteration, stop), count)
+    final = {n: v.reshape(count, *v.shape[-2:]).copy() for n, v in start.arrays.items()}
+
+    with _bar(progress, count * iterations) as advance:
+        for first in range(0, count, chunk):
+            rows = slice(first, min(first + chunk, count))
+            part = flat if rows == slice(0, count) else flat.instance(rows)
+            arrays = {name: value[rows] for name, value in final.items()}
+            ended = _run(
+                part, arrays, start.iteration, stop, settings, recorder, rows, names, measures,
+                where, advance,
+            )  # fmt: skip
+            for name, value in ended.items():
+                final[name][rows] = value
+
+    state = State(stop, **{n: v.reshape(*batch, *v.shape[1:]) for n, v in final.items()})
+    return Trajectory(
+        recorder.iterations,
+        state,
+        **recorder.collected(names, batch),
+        measures=recorder.collected(measures, batch),
+    )
+
+
+def _settings(
+    problem: AttentionProblem,
+    parameterization: str,
+    step: Any,
+    gradient: str,
+    rule: Any,
+    ridge: Any,
+    log_ridge: Any,
+    target: Any,
+) -> _Settings:
+    """Check and complete the arguments that say how to step."""
+    exact = _checks.choice("gradient", gradient, ("exact", "published")) == "exact"
+    if not callable(step):
+        size = _checks.positive("step", step)
+
+        def length(iteration: int) -> float:
+            return size
+    else:
+
+        def length(iteration: int) -> float:
+            return _checks.number(f"step({iteration})", step(iteration), at_least=0.0)
+
+    constant = length
+    if not isinstance(rule, _rules.Rule) or isinstance(rule, str):
+        _checks.choice("rule", rule, ("normalized", "decaying", "plain", "polyak"))
+        if rule == "decaying":
+
+            def length(iteration: int) -> float:
+                return constant(iteration) / np.sqrt(iteration + 1.0)
+
+        epsilon = 0.0 if exact else EPSILON
+        rule = {
+            "normalized": _rules.Normalized(epsilon),
+            "decaying": _rules.Normalized(epsilon),
+            "plain": _rules.Plain(),
+            "polyak": _rules.Polyak(),
+        }[rule]
+
+    if ridge is not None and log_ridge is not None:
+        raise ArgumentError("log_ridge", "ridge or log_ridge", "both")
+    if ridge is None and log_ridge is None:
+        ridge = EPSILON if parameterization == "KQ" and not rule.needs_gap else 0.0
+    if log_ridge is None:
+        ridge = _checks.number("ridge", ridge, at_least=0.0)
+        log_ridge = -np.inf if ridge == 0 else float(np.log(ridge))
+    else:
+        log_ridge = _checks.number("log_ridge", log_ridge)
+    optimum = None
+    if rule.needs_gap:
+        if log_ridge > -np.inf:
+            raise ArgumentError("ridge", "0 for a rule that needs the optimal loss", "a ridge")
+        optimum = _optimum(problem, exact, target)
+    elif target is not None:
+        raise ArgumentError("target", "None unless the rule is Polyak's", repr(target))
+    return _Settings(exact, rule, length, log_ridge, optimum)
+
+
+def _optimum(problem: AttentionProblem, exact: bool, target: Any) -> np.ndarray:
+    """What the arithmetic needs to measure the loss above its target, instances flattened.
+
+    Best scores (B, n) where the gap is computed without cancellation, else L* (B,).
+    """
+    count = int(np.prod(problem.batch_shape))
+    if target is not None:
+        if isinstance(problem.head, LinearHead) and exact:
+            raise ArgumentError(
+                "target", "None: for the linear head L* is known exactly", repr(target)
+            )
+        value = np.asarray(_checks.array("target", target))
+        if value.ndim and value.shape != problem.batch_shape:
+            raise ArgumentError(
+                "target", f"a number or shape {problem.batch_shape}", f"shape {value.shape}"
+            )
+        return np.broadcast_to(value, problem.batch_shape).reshape(count).copy()
+    if not isinstance(problem.head, LinearHead):
+        raise ArgumentError(
+            "target", "the optimal loss L* (known only for the linear head)", "none"
+        )
+    best = problem.scores().max(-1).reshape(count, problem.n)
+    return best if exact else np.logaddexp(0.0, -best).mean(-1)
+
+
+def _flatten(problem: AttentionProblem) -> AttentionProblem:
+    """The same problem with exactly one instance axis."""
+    batch = problem.batch_shape
+    if len(batch) == 1:
+        return problem
+    count = int(np.prod(batch))
+    head = problem.head
+    if head.batch_shape:
+        head = head.to(lambda p: p.reshape(count, *p.shape[len(batch) :]))
+    return AttentionProblem(
+        tokens=problem.tokens.reshape(count, *problem.tokens.shape[-3:]),
+        queries=problem.queries.reshape(count, *problem.queries.shape[-2:]),
+        labels=problem.labels.reshape(count, problem.n),
+        head=head,
+        mask=None if problem.mask is None else problem.mask.reshape(count, problem.n, problem.T),
+    )
+
+
+class _bar:
+    """A tqdm bar, or nothing; gives the function that advances it."""
+
+    def __init__(self, shown: bool, total: int) -> None:
+        self._bar: Any = None
+        if shown:
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(total=total, unit="it", unit_scale=True, desc="descent")
+
+    def __enter__(self) -> Callable[[int], None]:
+        return (lambda amount: None) if self._bar is None else self._bar.update
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _run(
+    problem: AttentionProblem,
+    start: dict[str, np.ndarray],
+    first: int,
+    stop: int,
+    settings: _Settings,
+    recorder: Recorder,
+    rows: slice,
+    keep: tuple[str, ...],
+    measures: Mapping[str, Callable[[Snapshot], Any]],
+    device: torch.device,
+    advance: Callable[[int], None],
+) -> dict[str, np.ndarray]:
+    """One chunk from iteration `first` to `stop`; answers its final arrays."""
+    layer = Layer.of(problem, device)
+    tensors = {name: torch.tensor(value, device=device) for name, value in start.items()}
+    weights: Weights = (
+        Full(tensors["W"]) if "W" in tensors else Factored(tensors["K"], tensors["Q"])
+    )
+    optimum = None
+    if settings.target is not None:
+        optimum = torch.as_tensor(settings.target[rows], device=device)
+    logit_gradient = _arithmetic.exact if settings.exact else _arithmetic.published
+    rule = settings.rule
+    done = 0
+    with torch.no_grad():
+        for iteration in range(first, stop + 1):
+            logits = weights.logits(layer)
+            if recorder.wants(iteration):
+                _record(layer, weights, logits, iteration, settings, recorder, rows, keep, measures)
+            if iteration == stop:
+                break
+            inner = logit_gradient(layer, logits, optimum)
+            gradients = weights.gradients(layer, inner.p)
+            c = inner.c
+            if settings.log_ridge > -np.inf:
+                c = _add_ridge(gradients, weights.arrays, c, settings.log_ridge)
+            rule.apply(settings.length(iteration), weights.arrays, gradients, c, inner.gap)
+            done += 1
+            if done == 100:
+                advance(done * (rows.stop - rows.start))
+                done = 0
+    advance(done * (rows.stop - rows.start))
+    ended = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+    for name, value in ended.items():
+        if not np.isfinite(value).all():
+            bad = rows.start + int(np.argwhere(~np.isfinite(value))[0][0])
+            raise DivergedError(
+                f"{name} of instance {bad} left the range of floats; shorten the step"
+            )
+    return ended
+
+
+def _add_ridge(
+    gradients: list[Tensor], arrays: list[Tensor], c: Tensor, log_ridge: float
+) -> Tensor:
+    """Add the ridge's gradient 2λW to e^c g, in place, on the larger of the two scales.
+
+    Answers the new log scale.  Neither exponential can overflow; what underflows is below 1e-308
+    of the other term.
+    """
+    log_twice = log_ridge + float(np.log(2.0))
+    common = c.clamp(min=log_twice)
+    own = (c - common).exp_()[:, None, None]
+    penalty = (log_twice - common).exp_()[:, None, None]
+    for gradient, array in zip(gradients, arrays, strict=True):
+        gradient.mul_(own).addcmul_(array, penalty)
+    return common
+
+
+def _record(
+    layer: Layer,
+    weights: Weights,
+    logits: Tensor,
+    iteration: int,
+    settings: _Settings,
+    recorder: Recorder,
+    rows: slice,
+    keep: tuple[str, ...],
+    measures: Mapping[str, Callable[[Snapshot], Any]],
+) -> None:
+    """Store what was asked of one iteration."""
+    attention = _arithmetic.softmax(logits)
+    made: dict[str, Callable[[], Tensor]] = {
+        "W": weights.matrix,
+        "K": lambda: weights.arrays[0],
+        "Q": lambda: weights.arrays[1],
+        "logits": lambda: logits,
+        "attention": lambda: attention,
+        "loss": lambda: _arithmetic.logistic(layer.margins(attention)).mean(-1),
+        "log_gradient_norm": lambda: _log_norm(layer, weights, logits, settings),
+    }
+    for name in keep:
+        recorder.put(name, iteration, rows, made[name]().cpu().numpy())
+    if not measures:
+        return
+    factored = isinstance(weights, Factored)
+    snapshot = Snapshot(
+        iteration,
+        rows,
+        W=weights.matrix().cpu().numpy().copy(),
+        logits=logits.cpu().numpy().copy(),
+        attention=attention.cpu().numpy(),
+        K=weights.arrays[0].cpu().numpy().copy() if factored else None,
+        Q=weights.arrays[1].cpu().numpy().copy() if factored else None,
+    )
+    for name, function in measures.items():
+        recorder.put(name, iteration, rows, function(snapshot))
+
+
+def _log_norm(layer: Layer, weights: Weights, logits: Tensor, settings: _Settings) -> Tensor:
+    """log ‖∇L‖ over all parameter arrays together."""
+    arithmetic = _arithmetic.exact if settings.exact else _arithmetic.published
+    inner: LogitGradient = arithmetic(layer, logits.clone())
+    squares = [g.square().sum((-2, -1)) for g in weights.gradients(layer, inner.p)]
+    return inner.c + 0.5 * torch.stack(squares).sum(0).log()
