@@ -1,0 +1,8 @@
+"""``python -m attsvm`` is the ``attsvm`` command."""
+
+import sys
+
+from attsvm.book.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""Where everything lies: the parts of a book, and the folders that a build writes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from attsvm.errors import ArgumentError
+
+__all__ = ["PROFILES", "Layout", "commit", "source_date"]
+
+PROFILES = ("quick", "full")
+
+# The first moment that a ZIP archive can hold; used where no commit gives a date.
+EPOCH = 315532800
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The paths of one book and of one output folder.
+
+    Parameters
+    ----------
+    root
+        Folder that holds ``_config.yml``, ``_toc.yml``, ``book/`` and ``requirements.lock``.
+    output
+        Folder that everything made goes to; nothing outside it is ever written.
+    """
+
+    root: Path
+    output: Path
+
+    @classmethod
+    def of(cls, root: str | Path | None = None, output: str | Path | None = None) -> Layout:
+        """Find the book and check that its output folder can be written.
+
+        Parameters
+        ----------
+        root
+            The book's folder; by default the nearest one upwards of the working directory.
+        output
+            By default ``_build`` in the root.
+
+        Raises
+        ------
+        ArgumentError
+            If no book is there, or the output folder is not one that can be written.
+        """
+        found = _find_root(root)
+        folder = Path(output).expanduser().absolute() if output else found / "_build"
+        if folder == found or folder in found.parents:
+            raise ArgumentError("output", "a folder of its own", f"{folder}, which holds the book")
+        _require_writable(folder)
+        return cls(found, folder)
+
+    @property
+    def book(self) -> Path:
+        """The chapters and pages."""
+        return self.root / "book"
+
+    @property
+    def config(self) -> Path:
+        """Jupyter Book's configuration."""
+        return self.root / "_config.yml"
+
+    @property
+    def toc(self) -> Path:
+        """The table of contents."""
+        return self.root / "_toc.yml"
+
+    @property
+    def lock(self) -> Path:
+        """The exact versions that the chapters run with."""
+        return self.root / "requirements.lock"
+
+    @property
+    def chapters(self) -> Path:
+        """Executed chapters, kept from build to build."""
+        return self.output / "chapters"
+
+    @property
+    def site(self) -> Path:
+        """The last complete site; ``index.html`` lies in it."""
+        return self.output / "html"
+
+    @property
+    def work(self) -> Path:
+        """Scratch space of the build that is running."""
+        return self.output / "work"
+
+    @property
+    def logs(self) -> Path:
+        """What chapters and Jupyter Book printed."""
+        return self.output / "logs"
+
+    @property
+    def settings(self) -> Path:
+        """Private settings folders of IPython, Jupyter and matplotlib."""
+        return self.output / "settings"
+
+    @property
+    def times(self) -> Path:
+        """Measured times of the last build; apart from the site, which must not vary."""
+        return self.output / "times.json"
+
+    @property
+    def guard(self) -> Path:
+        """The file that keeps two builds in one folder apart."""
+        return self.output / ".lock"
+
+
+def _find_root(root: str | Path | None) -> Path:
+    if root is not None:
+        folder = Path(root).expanduser().absolute()
+        if not (folder / "_toc.yml").is_file() or not (folder / "_config.yml").is_file():
+            raise ArgumentError("root", "a folder with _config.yml and _toc.yml", str(folder))
+        return folder
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "_toc.yml").is_file() and (folder / "_config.yml").is_file():
+            return folder
+    raise ArgumentError("root", "a book (_config.yml and _toc.yml) here or above", str(here))
+
+
+def _require_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Permission bits do not tell the whole truth (read-only mounts, full disks): try it.
+        probe = folder / f".write-test-{os.getpid()}"
+        probe.write_text("attsvm\n")
+        probe.unlink()
+    except OSError as error:
+        raise ArgumentError(
+            "output", "a folder that can be written", f"{folder} ({error.strerror})"
+        ) from error
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def commit(root: Path) -> str:
+    """Name the state of the sources: a commit, ``-modified`` where files differ from it.
+
+    Parameters
+    ----------
+    root
+        The book's folder. Outside a git repository the answer is ``"unversioned"``.
+    """
+    head = _git(root, "rev-parse", "HEAD")
+    if head is None:
+        return "unversioned"
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".")
+    return f"{head}-modified" if changed else head
+
+
+def source_date(root: Path) -> int:
+    """The moment that every written file carries, in seconds since 1970.
+
+    ``SOURCE_DATE_EPOCH`` if it is set, else the date of the last commit, else a constant: two
+    builds of one commit agree, whenever they run.
+
+    Parameters
+    ----------
+    root
+        The book's folder.
+
+    Raises
+    ------
+    ArgumentError
+        If ``SOURCE_DATE_EPOCH`` is set to something that is not a whole number of seconds.
+    """
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given:
+        if not given.isdigit():
+            raise ArgumentError("SOURCE_DATE_EPOCH", "whole seconds since 1970", repr(given))
+        return int(given)
+    date = _git(root, "log", "-1", "--format=%ct")
+    return int(date) if date else EPOCH

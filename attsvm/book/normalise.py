@@ -1,0 +1,166 @@
+"""Make an executed notebook reproducible: what remains depends on the chapter alone.
+
+Gone are the clock, the run, the injected cell and the progress bars; the injected values stand in
+the parameters cell instead, so that a page shows what was run. What cannot be made reproducible, or
+was not meant for a reader, is refused: memory addresses and warnings.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["fold_parameters", "normalise", "objections"]
+
+# A tqdm bar: "step:  40%|████" or, when the total is unknown, "40it [00:01, 3.2it/s]".
+PROGRESS = re.compile(r"\d+%\||\d+it \[|\[\d+:\d\d[,<]")
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
+
+
+def fold_parameters(source: str, values: Mapping[str, Any]) -> str:
+    """Write values into a parameters cell, leaving comments and layout as they are.
+
+    Parameters
+    ----------
+    source
+        Python source made of lines ``name = value  # comment``.
+    values
+        New value of each name that changes; anything that ``repr`` can write as a literal.
+
+    Raises
+    ------
+    ValueError
+        If a name is not assigned in the cell.
+    """
+    edits = []
+    missing = dict(values)
+    for statement in ast.parse(source).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=node):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node):
+                pass
+            case _:
+                continue  # a docstring or comment has nothing to fold
+        if name in values:
+            edits.append((node, repr(values[name])))
+            missing.pop(name, None)
+    if missing:
+        raise ValueError(f"the parameters cell does not assign {', '.join(sorted(missing))}")
+    # Offsets of the parser count bytes; editing from the end keeps the earlier ones valid.
+    lines = [line.encode() for line in source.splitlines(keepends=True)]
+    for node, text in reversed(edits):
+        first, last = node.lineno - 1, node.end_lineno - 1
+        head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+        lines[first : last + 1] = [head + text.encode() + tail]
+    return b"".join(lines).decode()
+
+
+def normalise(notebook: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Strip a notebook executed by papermill of everything that differs from run to run.
+
+    Parameters
+    ----------
+    notebook
+        The executed notebook (format 4); changed in place.
+    values
+        The injected parameters.
+
+    Returns
+    -------
+    dict
+        The same notebook.
+    """
+    notebook["cells"] = [
+        cell for cell in notebook["cells"] if "injected-parameters" not in _tags(cell)
+    ]
+    metadata = notebook["metadata"]
+    metadata.pop("papermill", None)
+    metadata.pop("widgets", None)
+    count = 0
+    for number, cell in enumerate(notebook["cells"], start=1):
+        cell["id"] = f"cell-{number:03d}"
+        for key in ("papermill", "execution", "ExecuteTime"):
+            cell["metadata"].pop(key, None)
+        if cell["cell_type"] != "code":
+            continue
+        if "parameters" in _tags(cell) and values:
+            cell["source"] = fold_parameters(cell["source"], values)
+        if cell["source"].strip():
+            count += 1
+        cell["execution_count"] = count if cell["source"].strip() else None
+        cell["outputs"] = list(_merge(cell["outputs"]))
+        for output in cell["outputs"]:
+            if output["output_type"] == "execute_result":
+                output["execution_count"] = count
+    notebook["nbformat"], notebook["nbformat_minor"] = 4, 5
+    return notebook
+
+
+def _tags(cell: Mapping[str, Any]) -> list[str]:
+    return list(cell["metadata"].get("tags", []))
+
+
+def _merge(outputs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Join neighbouring pieces of one stream; where the kernel cuts it depends on the clock."""
+    last: dict[str, Any] | None = None
+    for output in outputs:
+        if output["output_type"] == "stream":
+            if output["name"] == "stderr":
+                output["text"] = _without_progress(output["text"])
+                if not output["text"].strip():
+                    continue  # nothing but a progress bar
+            if last is not None and last.get("name") == output["name"]:
+                last["text"] += output["text"]
+                continue  # it has become part of the piece before
+            last = output
+        else:
+            last = None
+        yield output
+
+
+def _without_progress(text: str) -> str:
+    """Drop the lines that a progress bar drew; it redraws by a bare carriage return."""
+    pieces = re.split(r"(?<=[\r\n])", text)
+    kept = [piece for piece in pieces if piece.strip() and not PROGRESS.search(piece)]
+    return "".join(kept)
+
+
+def objections(notebook: Mapping[str, Any]) -> list[str]:
+    """What must not reach a page: warnings, memory addresses.
+
+    Parameters
+    ----------
+    notebook
+        A normalised notebook.
+
+    Returns
+    -------
+    list of str
+        One line per objection, with the number of the cell.
+    """
+    found = []
+    for number, cell in enumerate(notebook["cells"], start=1):
+        for output in cell.get("outputs", []):
+            if output["output_type"] == "stream" and output["name"] == "stderr":
+                # Shown whole: a warning's first line names the file, the next says what it is.
+                found.append(f"cell {number} wrote to stderr: {output['text'].strip()}")
+            for text in _texts(output):
+                if ADDRESS.search(text):
+                    found.append(
+                        f"cell {number} shows a memory address, which differs from run to run: "
+                        f"{text.strip().splitlines()[0]}"
+                    )
+    return found
+
+
+def _texts(output: Mapping[str, Any]) -> Iterator[str]:
+    if output["output_type"] == "stream":
+        yield output["text"]
+    else:
+        # Also forms that a richer one hides: the notebook itself is published beside its page.
+        for kind, text in output.get("data", {}).items():
+            if kind in ("text/plain", "text/html", "text/markdown") and isinstance(text, str):
+                yield text

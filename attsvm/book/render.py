@@ -1,0 +1,97 @@
+"""Turn a staged book into the site with Jupyter Book, every warning an error."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from attsvm.book.errors import BuildError
+from attsvm.book.layout import Layout
+from attsvm.book.schedule import environment
+
+__all__ = ["publish", "render"]
+
+WARNING = re.compile(r"(WARNING|ERROR|CRITICAL)\b")
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def render(layout: Layout, staged: Path) -> Path:
+    """Run Jupyter Book.
+
+    Parameters
+    ----------
+    layout
+        Where the book lies.
+    staged
+        The staged book.
+
+    Returns
+    -------
+    Path
+        The folder of HTML, still in scratch space.
+
+    Raises
+    ------
+    BuildError
+        If Jupyter Book fails or warns; its message lists the warnings by page.
+    """
+    out = layout.work / "render"
+    if out.exists():
+        shutil.rmtree(out)
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    command += ["build", str(staged), "--path-output", str(out), "-W", "-n", "--keep-going"]
+    done = subprocess.run(
+        command,
+        env=environment(layout),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    text = ANSI.sub("", done.stdout).replace(f"{staged}{os.sep}", "")
+    log = layout.logs / "jupyter-book.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(text, encoding="utf-8")
+    html = out / "_build" / "html"
+    if done.returncode != 0 or not (html / "index.html").is_file():
+        warnings = [line for line in text.splitlines() if WARNING.search(line)]
+        lines = list(dict.fromkeys(warnings)) or text.splitlines()[-20:]
+        raise BuildError("Jupyter Book could not render the book", [*lines, f"log: {log}"])
+    return html
+
+
+def publish(layout: Layout, html: Path) -> Path:
+    """Put a rendered site in the place of the last one.
+
+    The last good site stays until the new one is complete; the exchange is two renames.
+
+    Parameters
+    ----------
+    layout
+        Where the book lies.
+    html
+        Folder of HTML on the same file system.
+
+    Returns
+    -------
+    Path
+        The site's folder.
+    """
+    # GitHub Pages would leave out every folder whose name starts with an underscore.
+    (html / ".nojekyll").touch()
+    last = layout.work / "last-site"
+    if layout.site.exists():
+        os.rename(layout.site, last)
+    try:
+        os.rename(html, layout.site)
+    except OSError:
+        if last.exists():
+            os.rename(last, layout.site)
+        raise
+    return layout.site
