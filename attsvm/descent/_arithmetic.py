@@ -48,8 +48,17 @@ class LogitGradient:
 
 
 def logistic(margin: Tensor) -> Tensor:
-    """ℓ(u) = log(1 + e^{−u}); the library's cut-off at 20 would cost nine digits."""
-    return torch.nn.functional.softplus(-margin, threshold=40.0)
+    """ℓ(u) = log(1 + e^{−u}) without overflow.
+
+    Written out because torch's softplus cuts off at 20, which costs nine digits, and because (like
+    its sigmoid) it rounds the last entries of a tensor differently: runs would depend on chunks.
+    """
+    return torch.log1p(torch.exp(-margin.abs())).add_((-margin).clamp_(min=0.0))
+
+
+def sigmoid(x: Tensor) -> Tensor:
+    """1/(1 + e^{−x}), rounded the same wherever the entry stands in the tensor."""
+    return torch.exp(-x).add_(1.0).reciprocal_()
 
 
 def softmax(logits: Tensor) -> Tensor:
@@ -75,7 +84,7 @@ def published(layer: Layer, logits: Tensor, optimum: Tensor | None = None) -> Lo
     margin = layer.labels * layer.head.value(output)
     n = margin.shape[-1]
     # d/du (1/n) log(1 + e^{-u}), times Y: the gradient that arrives at the head.
-    slope = torch.sigmoid(-margin).mul_(layer.labels).div_(-n)
+    slope = sigmoid(-margin).mul_(layer.labels).div_(-n)
     grad_output = layer.head.gradient(output) * slope[..., None]
     grad_s = layer.along(grad_output)
     inner = (grad_s * s).sum(-1, keepdim=True)
@@ -152,7 +161,7 @@ def _gap(
     shortfall = behind - (s * delta).sum(-1)
     small = (behind == 0) & (shortfall < 1e-100)
     linear = -drift[..., 0]
-    ordinary = torch.log1p(torch.sigmoid(-best) * torch.expm1(shortfall.clamp(max=700.0)))
+    ordinary = torch.log1p(sigmoid(-best) * torch.expm1(shortfall.clamp(max=700.0)))
     ordinary = torch.where(shortfall > 700.0, logistic(margin) - logistic(best), ordinary)
     scaled = ordinary * torch.exp(-c)[:, None]
     return torch.where(small, linear, scaled).mean(-1)
