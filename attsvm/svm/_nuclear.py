@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from attsvm.svm._constraints import Rows
 
@@ -29,8 +29,8 @@ Float = NDArray[np.float64]
 
 _ITERATIONS = 60
 # Relative gaps at which polishing is tried; the last is as far as the path itself gets.
-_POLISH_AT = (1e-6, 1e-8, 1e-10)
-_ENOUGH = 1e-12
+_POLISH_AT = (1e-5, 1e-7, 1e-9, 1e-11)
+_ENOUGH = 1e-13
 
 
 @dataclass(slots=True)
@@ -275,13 +275,12 @@ def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_],
     y = np.where(active, multipliers, 0.0)
     k = int(active.sum())
     best = Candidate(W, multipliers, np.inf)
-    H: Float | None = None
     for _ in range(6):
         U, V, sigma, R = _rest_of_top(rows.combine(y), r)
         J = _packed(D @ U, Z @ V)
-        if H is None:
-            H = U.T @ W @ V
-            H = 0.5 * (H + H.T)
+        # The vectors of a cluster of singular values are only fixed up to rotation: H has to follow.
+        H = U.T @ W @ V
+        H = 0.5 * (H + H.T)
         E = np.vstack([U, V]) * np.sqrt(0.5)
         size = k + J.shape[0]
         K = np.zeros((size, size))
@@ -294,7 +293,8 @@ def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_],
         H = _unpacked(solution[k:], r)
         y = y.copy()
         y[active] += solution[:k]
-        found = candidate(rows, U @ H @ V.T, y)
+        W = U @ H @ V.T
+        found = candidate(rows, W, y)
         # Vectors of the new λ with the new H: second order better than those H was solved with.
         U, V, *_ = _rest_of_top(rows.combine(y), r)
         h = np.linalg.lstsq(_packed(D @ U, Z @ V).T, b, rcond=1e-12)[0]
