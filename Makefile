@@ -1,3 +1,123 @@
-# `make help` lists what there is.
+# Two commands are enough: `make book` and `make test`. `make help` lists the others.
+# Plain POSIX shell, relative paths only: the folder may lie anywhere, spaces included.
+
+PROFILE ?= full
+JOBS ?= 2
+PORT ?= 8000
+PYTEST_ARGS ?=
+PIP_ARGS ?=
+# PYTHON=… names the interpreter to make the environment with; by default the newest one found.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/attsvm-stamp
+PIP := $(PY) -m pip --disable-pip-version-check
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: help book test serve lab bench lint lock clean distclean env browser
+
 help:
-	@echo "make book | test | serve | clean"
+	@echo "make book      execute the chapters that changed, render the site (PROFILE=full or quick)"
+	@echo "make test      run the tests (PYTEST_ARGS=… for pytest)"
+	@echo "make serve     show the last site at http://127.0.0.1:$(PORT)/ (PORT=…)"
+	@echo "make lab       open the chapters in Jupyter Lab"
+	@echo "make bench     run the benchmarks"
+	@echo "make lint      ruff and mypy"
+	@echo "make lock      find the newest versions, write requirements.lock and environment.yml"
+	@echo "make clean     remove what builds and tests made, executed chapters too"
+	@echo "make distclean remove the environment as well"
+
+book: env
+	@echo "==> Building the book, profile $(PROFILE), $(JOBS) chapters at a time"
+	@$(PY) -m attsvm build --profile "$(PROFILE)" --jobs "$(JOBS)"
+
+# Without a browser on this machine, Playwright brings its own.
+test: env
+	@browser="$$ATTSVM_CHROMIUM"; \
+	for name in chromium chromium-browser google-chrome google-chrome-stable \
+	    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" \
+	    "/Applications/Chromium.app/Contents/MacOS/Chromium"; do \
+	  if [ -n "$$browser" ]; then break; fi; \
+	  browser=$$(command -v "$$name" 2>/dev/null) || browser=; \
+	done; \
+	if [ -n "$$browser" ]; then \
+	  echo "==> Testing, with the browser $$browser"; \
+	  ATTSVM_CHROMIUM="$$browser"; export ATTSVM_CHROMIUM; \
+	else \
+	  echo "==> No Chromium found: installing Playwright's"; \
+	  $(PY) -m playwright install chromium || exit 1; \
+	fi; \
+	$(ONE_THREAD) $(PY) -m pytest -n "$(JOBS)" --dist loadfile $(PYTEST_ARGS)
+
+serve: env
+	@$(PY) -m attsvm serve --port "$(PORT)"
+
+lab: env
+	@echo "==> Opening the chapters in Jupyter Lab"
+	@$(PY) -m jupyter lab book
+
+bench: env
+	@for file in benchmarks/bench_*.py; do \
+	  if [ -f "$$file" ]; then echo "==> $$file"; $(ONE_THREAD) $(PY) "$$file" || exit 1; fi; \
+	done
+
+lint: env
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+
+lock:
+	@echo "==> Resolving the newest versions in a fresh environment"
+	@rm -rf _build/lock-venv && mkdir -p _build
+	@python=$$($(FIND_PYTHON)) && "$$python" -m venv _build/lock-venv
+	@_build/lock-venv/bin/python -m pip --disable-pip-version-check install -q $(PIP_ARGS) -e ".[dev]"
+	@_build/lock-venv/bin/python -m attsvm.book.pins
+	@rm -rf _build/lock-venv
+
+clean:
+	@echo "==> Removing _build and the caches of the tools"
+	@rm -rf _build build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	@find attsvm tests benchmarks book -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean
+	@echo "==> Removing the environment"
+	@rm -rf $(VENV) attsvm.egg-info
+
+# Prints the interpreter to use. Every candidate is run, not just found: a shim may lead nowhere.
+FIND_PYTHON = \
+	for candidate in $${PYTHON:-$(PYTHON) python3.13 python3.12 python3.11 python3 python}; do \
+	  if "$$candidate" -c "import sys; sys.exit(sys.version_info < (3, 11))" >/dev/null 2>&1; then \
+	    if "$$candidate" -c "import ensurepip, venv" >/dev/null 2>&1; then \
+	      echo "$$candidate"; exit 0; \
+	    fi; \
+	    echo "$$candidate cannot make virtual environments" \
+	      "(on Debian: apt install python3-venv)" >&2; \
+	  fi; \
+	done; \
+	echo "Python 3.11 or newer is needed and was not found" \
+	  "(python3 is $$(python3 --version 2>&1)). Set PYTHON=/path/to/python3." >&2; \
+	exit 1
+
+# One environment, made once and brought up to date when a pin or the metadata changes. Its scripts
+# hold its own path, so it is made anew in a folder that was moved or copied.
+env:
+	@wanted="$$(cat requirements.lock pyproject.toml | cksum) $$(pwd)"; \
+	have=$$(cat $(STAMP) 2>/dev/null); \
+	if [ "$$have" = "$$wanted" ] && [ -x $(PY) ]; then exit 0; fi; \
+	if [ -d $(VENV) ]; then \
+	  case "$$have" in ""|*" $$(pwd)") moved=no ;; *) moved=yes ;; esac; \
+	  if [ $$moved = yes ] || \
+	     ! $(PY) -c "import sys; sys.exit(sys.version_info < (3, 11))" >/dev/null 2>&1; then \
+	    echo "==> The environment in $(VENV) does not work here: making it anew"; \
+	    rm -rf $(VENV); \
+	  fi; \
+	fi; \
+	if [ ! -d $(VENV) ]; then \
+	  python=$$($(FIND_PYTHON)) || exit 1; \
+	  echo "==> Making the environment $(VENV) with $$python ($$("$$python" --version 2>&1))"; \
+	  "$$python" -m venv $(VENV) || exit 1; \
+	fi; \
+	rm -f $(STAMP); \
+	echo "==> Installing the packages of requirements.lock (some minutes the first time)"; \
+	$(PIP) install -q $(PIP_ARGS) -r requirements.lock || exit 1; \
+	$(PIP) install -q --no-deps --no-build-isolation -e . || exit 1; \
+	echo "$$wanted" > $(STAMP)

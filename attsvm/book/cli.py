@@ -59,7 +59,7 @@ def _complain(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="attsvm",
-        description="Rebuild the executable companion to 'Transformers as Support Vector Machines'.",
+        description="Rebuild the companion to 'Transformers as Support Vector Machines'.",
         epilog="Exit codes: 0 all well, 1 something failed, 2 wrong usage, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"attsvm {__version__}")
