@@ -7,6 +7,17 @@
 from __future__ import annotations
 
 from attsvm.svm._attention import solve, solve_many
+from attsvm.svm._general import GeneralSolution, solve_general
+from attsvm.svm._lp import solve_lp
 from attsvm.svm._solution import Solution, Status, Tolerance
 
-__all__ = ["Solution", "Status", "Tolerance", "solve", "solve_many"]
+__all__ = [
+    "GeneralSolution",
+    "Solution",
+    "Status",
+    "Tolerance",
+    "solve",
+    "solve_general",
+    "solve_lp",
+    "solve_many",
+]

@@ -63,7 +63,7 @@ def solve(
     batch = read_batch(X, Z, tokens, mask, many=False)
     solution = _solve_batch(batch, norm, tolerance or Tolerance())[0]
     if solution.status is Status.INFEASIBLE and on_infeasible == "raise":
-        raise _infeasible_error(solution)
+        raise infeasible_error(solution)
     return solution
 
 
@@ -113,11 +113,11 @@ def solve_many(
     if on_infeasible == "raise":
         for index, solution in enumerate(solutions):
             if solution.status is Status.INFEASIBLE:
-                raise _infeasible_error(solution, f"instance {index}: ")
+                raise infeasible_error(solution, f"instance {index}: ")
     return solutions
 
 
-def _infeasible_error(solution: Solution, where: str = "") -> InfeasibleError:
+def infeasible_error(solution: Solution, where: str = "") -> InfeasibleError:
     return InfeasibleError(
         f"{where}no W separates the selected tokens: the constraints combine to zero with the "
         f"multipliers in the certificate (residual {solution.farkas_residual():.1e})",

@@ -35,11 +35,14 @@ _ENOUGH = 1e-13
 
 @dataclass(slots=True)
 class Candidate:
-    """A pair (W, λ) in reduced, normalised units with what its certificate says."""
+    """A pair (W, λ) in reduced, normalised units with what its certificate says.
+
+    `error` is the relative gap, plus the largest violation of an equality.
+    """
 
     W: Float
     multipliers: Float
-    gap: float
+    error: float
 
 
 def _basis(vectors: Float) -> Float:
@@ -97,19 +100,24 @@ def _ratio(value: Float, direction: Float) -> float:
     return float((-value[falling] / direction[falling]).min(initial=np.inf))
 
 
+def _error(found: Candidate) -> float:
+    return found.error
+
+
 def candidate(rows: Rows, W: Float, multipliers: Float) -> Candidate:
     """Scale W to its smallest margin and measure the gap to b'λ / ‖M(λ)‖_op."""
     values = rows.values(W)
-    bound_rows = rows.b > 0
-    factor = float((values[bound_rows] / rows.b[bound_rows]).min(initial=np.inf))
+    off = 0.0
     if rows.free is None:
+        factor = float((values / rows.b).min())
         multipliers = np.maximum(multipliers, 0.0)
     else:
-        multipliers = np.where(rows.free, multipliers, np.maximum(multipliers, 0.0))
-        off = np.abs(values - rows.b * factor)[rows.free].max(initial=0.0)
-        if off > 1e-9 * max(1.0, float(np.abs(values).max())):
-            return Candidate(W, multipliers, np.inf)
-    if not 0 < factor < np.inf:
+        margin = ~rows.free
+        multipliers = np.where(margin, np.maximum(multipliers, 0.0), multipliers)
+        # Equalities beside margins are homogeneous, so that scaling does not touch them.
+        factor = float((values[margin] / rows.b[margin]).min()) if margin.any() else 1.0
+        off = float(np.abs(values - rows.b)[rows.free].max(initial=0.0))
+    if not factor > 0:
         return Candidate(W, multipliers, np.inf)
     W = W / factor
     top = float(np.linalg.norm(rows.combine(multipliers), 2))
@@ -117,7 +125,8 @@ def candidate(rows: Rows, W: Float, multipliers: Float) -> Candidate:
     if not top > 0:
         return Candidate(W, multipliers, np.inf)
     multipliers = multipliers / top
-    return Candidate(W, multipliers, (objective - float(rows.b @ multipliers)) / objective)
+    gap = (objective - float(rows.b @ multipliers)) / objective
+    return Candidate(W, multipliers, abs(gap) + off / objective)
 
 
 class _Path:
@@ -131,7 +140,7 @@ class _Path:
         bound = ~self.free
         # Primal: the Frobenius solution, enlarged so that it has slack. Equalities of a homogeneous
         # right-hand side survive the scaling.
-        W = 1.5 * rows.combine(start)
+        W = (1.5 if bound.any() else 1.0) * rows.combine(start)
         U, sigma, Vt = np.linalg.svd(W, full_matrices=False)
         size = float(sigma.mean())
         self.X = np.empty((p + q, p + q))
@@ -226,7 +235,8 @@ def _rest_of_top(M: Float, r: int) -> tuple[Float, Float, Float, Float]:
     V = Vt.T
     below = 0.5 / (1.0 + sigma)
     above = np.zeros_like(sigma)
-    above[r:] = 0.5 / (1.0 - sigma[r:])
+    # A singular value that has met the top one from below would divide by zero.
+    above[r:] = 0.5 / np.maximum(1.0 - sigma[r:], 1e-14)
     R = np.empty((p + q, p + q))
     # Directions outside the singular vectors have eigenvalue 0, weight 1.
     R[:p, :p] = (U * (above + below - 1.0)) @ U.T + np.eye(p)
@@ -299,21 +309,24 @@ def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_],
         U, V, *_ = _rest_of_top(rows.combine(y), r)
         h = np.linalg.lstsq(_packed(D @ U, Z @ V).T, b, rcond=1e-12)[0]
         second = candidate(rows, U @ _unpacked(h, r) @ V.T, y)
-        found = min(found, second, key=lambda c: abs(c.gap))
-        if abs(found.gap) < abs(best.gap):
+        found = min(found, second, key=_error)
+        if found.error < best.error:
             best = found
-        if abs(best.gap) < 1e-14 or not abs(found.gap) < 2.0 * abs(best.gap):
+        if best.error < 1e-14 or not found.error < 2.0 * best.error:
             break
     return best
 
 
-def _face(path: _Path) -> tuple[NDArray[np.bool_], int]:
-    """Active constraints and rank: of each complementary pair the larger one counts."""
+def _face(path: _Path, bias: float = 1.0) -> tuple[NDArray[np.bool_], int]:
+    """Active constraints and rank: of each complementary pair (λ_j, s_j), (σ_k(W), 1 − σ_k(M)) the larger.
+
+    Where strict complementarity fails both tend to 0 together; `bias` > 1 then takes such pairs in.
+    """
     y, s = path.multipliers, path.s
-    active = path.free | (y > s)
+    active = path.free | (bias * y > s)
     sigma = np.linalg.svd(path.rows.combine(y), compute_uv=False)
     weights = np.linalg.svd(path.W(), compute_uv=False)
-    return active, max(1, int((weights > 1.0 - sigma).sum()))
+    return active, max(1, int((bias * weights > 1.0 - sigma).sum()))
 
 
 def solve_reduced(rows: Rows, start: Float) -> Candidate:
@@ -329,8 +342,11 @@ def solve_reduced(rows: Rows, start: Float) -> Candidate:
                 milestones.pop(0)
             own = candidate(rows, path.W(), path.multipliers)
             polished = _polish(rows, path.W(), path.multipliers, *_face(path))
-            best = min(best, own, polished, key=lambda c: abs(c.gap))
-            if abs(best.gap) < _ENOUGH or not moved or gap < milestones[-1]:
+            best = min(best, own, polished, key=_error)
+            if best.error > _ENOUGH and (not moved or gap < 1e-8):
+                polished = _polish(rows, path.W(), path.multipliers, *_face(path, 1e3))
+                best = min(best, polished, key=_error)
+            if best.error < _ENOUGH or not moved or gap < milestones[-1]:
                 break
     return best
 

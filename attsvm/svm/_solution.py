@@ -87,6 +87,8 @@ class Solution:
     certificate
         (n, T), Farkas multipliers when infeasible, else None: λ ≥ 0 with Σ λ_it D_it z_i' = 0 up to
         rounding, normalised to Σ λ_it ‖D_it‖‖z_i‖ = 1 (to Σλ = 1 if the constraint itself is 0 ≥ 1).
+    power
+        The exponent p of the ℓp program (norm "lp"), else None.
     """
 
     X: Float
@@ -158,15 +160,26 @@ def farkas_residual(X: Float, Z: Float, tokens: Any, multipliers: Float) -> floa
     return 0.0 if (multipliers > 0).any() else float("inf")
 
 
-def _dual_norms(M: Float, norm: str) -> Float:
+def _dual_norms(M: Float, norm: str, power: float | None) -> Float:
     """(B,), the norm dual to the program's."""
+    if power is not None:
+        return _entrywise_norms(M, power / (power - 1.0))
     if norm == "nuc":
         return np.linalg.norm(M, 2, axis=(-2, -1))
     return np.sqrt(np.einsum("bij,bij->b", M, M))
 
 
-def _norms(W: Float, norm: str) -> Float:
+def _entrywise_norms(W: Float, p: float) -> Float:
+    """(B,), (Σ |W_kl|^p)^(1/p), scaled so that no power overflows."""
+    top = np.abs(W).max((-2, -1), keepdims=True)
+    relative = np.abs(W) / np.where(top > 0, top, 1.0)
+    return top[..., 0, 0] * (relative**p).sum((-2, -1)) ** (1.0 / p)
+
+
+def _norms(W: Float, norm: str, power: float | None) -> Float:
     """(B,), the program's norm."""
+    if power is not None:
+        return _entrywise_norms(W, power)
     if norm == "nuc":
         return np.linalg.svd(W, compute_uv=False).sum(-1)
     return np.sqrt(np.einsum("bij,bij->b", W, W))
@@ -179,6 +192,7 @@ def certify(
     farkas: Float,
     norm: str,
     tolerance: Tolerance,
+    power: float | None = None,
 ) -> list[Solution]:
     """Judge candidates W (B, d, d), λ (B, n, T) and Farkas multipliers (B, n, T; 0 = none).
 
@@ -192,8 +206,8 @@ def certify(
     W = W / factor[:, None, None]
     dual = np.maximum(dual, 0.0)
     M = np.einsum("bnt,bntd->bnd", dual, batch.D).mT @ batch.Z
-    objective = _norms(W, norm)
-    dual_norm = _dual_norms(M, norm)
+    objective = _norms(W, norm, power)
+    dual_norm = _dual_norms(M, norm, power)
     total = dual.sum((1, 2))
     bound = np.divide(total, dual_norm, out=np.zeros(B), where=dual_norm > 0)
     gap = np.divide(objective - bound, objective, out=np.zeros(B), where=objective > 0)
@@ -210,14 +224,14 @@ def certify(
         if solved[i]:
             status = Status.SOLVED
         elif proof[i] and farkas_residual(X, Z, tokens, farkas[i]) <= tolerance.farkas:
-            solutions.append(_infeasible(X, Z, tokens, mask, norm, tolerance, farkas[i]))
+            solutions.append(_infeasible(X, Z, tokens, mask, norm, tolerance, farkas[i], power))
             continue
         else:
             status = Status.INACCURATE
         solutions.append(
             Solution(
                 X, Z, tokens, mask, norm, tolerance, W[i], dual[i], float(objective[i]),
-                float(bound[i]), max(float(gap[i]), 0.0), float(margin[i]), status,
+                float(bound[i]), max(float(gap[i]), 0.0), float(margin[i]), status, None, power,
             )
         )  # fmt: skip
     return solutions
@@ -231,6 +245,7 @@ def _infeasible(
     norm: str,
     tolerance: Tolerance,
     farkas: Float,
+    power: float | None,
 ) -> Solution:
     d = X.shape[-1]
     D = X[np.arange(len(X)), tokens][:, None] - X
@@ -239,5 +254,5 @@ def _infeasible(
     nan = float("nan")
     return Solution(
         X, Z, tokens, mask, norm, tolerance, np.full((d, d), nan), np.zeros(farkas.shape),
-        float("inf"), float("inf"), nan, nan, Status.INFEASIBLE, farkas / total,
+        float("inf"), float("inf"), nan, nan, Status.INFEASIBLE, farkas / total, power,
     )  # fmt: skip

@@ -1,0 +1,142 @@
+"""ℓp Att-SVM: min ‖W‖_p (entrywise) under the margins, the target of ℓp mirror descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from attsvm import _checks
+from attsvm.svm._attention import infeasible_error
+from attsvm.svm._constraints import Rows, read_batch
+from attsvm.svm._frobenius import least_distance
+from attsvm.svm._solution import Solution, Status, Tolerance, certify
+
+Float = NDArray[np.float64]
+
+_STEPS = 80
+
+
+def solve_lp(
+    X: Any,
+    Z: Any,
+    tokens: Any,
+    p: float,
+    mask: Any = None,
+    on_infeasible: str = "raise",
+    tolerance: Tolerance | None = None,
+) -> Solution:
+    """Solve min ‖W‖_p = (Σ |W_kl|^p)^(1/p) subject to (x_{i,α_i} − x_it)' W z_i ≥ 1, t ≠ α_i.
+
+    Certified by the dual norm, 1/p + 1/q = 1: every λ ≥ 0 gives ‖W‖_p ≥ Σλ / ‖Σ λ_it D_it z_i'‖_q.
+
+    Parameters
+    ----------
+    X, Z, tokens, mask, on_infeasible, tolerance
+        As in `attsvm.svm.solve`.
+    p
+        1 < p < ∞.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument has the wrong shape, dtype or range.
+    InfeasibleError
+        As in `attsvm.svm.solve`.
+    """
+    _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
+    p = _checks.number("p", p, above=1.0)
+    tolerance = tolerance or Tolerance()
+    batch = read_batch(X, Z, tokens, mask, many=False)
+    _, n, T, d = batch.X.shape
+    W = np.zeros((1, d, d))
+    dual, farkas = np.zeros((1, n * T)), np.zeros((1, n * T))
+    places, rows = next(batch.rows())
+    multipliers, proof = least_distance(rows)
+    length = np.where(rows.norms > 0, rows.norms, 1.0)
+    if proof is not None:
+        farkas[0, places] = proof / length
+    elif len(rows):
+        W[0], multipliers = _entrywise(rows, multipliers, p)
+        dual[0, places] = multipliers / length
+    solution = certify(
+        batch, W, dual.reshape(1, n, T), farkas.reshape(1, n, T), "lp", tolerance, power=p
+    )[0]
+    if solution.status is Status.INFEASIBLE and on_infeasible == "raise":
+        raise infeasible_error(solution)
+    return solution
+
+
+def _entrywise(rows: Rows, start: Float, p: float) -> tuple[Float, Float]:
+    """W (d, d) and multipliers, following p from 2 to its value in moderate steps."""
+    d = rows.D.shape[1]
+    # Units in which the Frobenius solution has entries of size about one, where powers are harmless.
+    size = float(np.abs(rows.combine(start)).max())
+    A, b = rows.matrix(), rows.b / size
+    w, y = A.T @ (start / size), start / size
+    # Each intermediate exponent starts the next one well inside its Newton region.
+    count = max(1, int(np.ceil(abs(np.log(p - 1.0)) / np.log(1.6))))
+    for exponent in 1.0 + (p - 1.0) ** (np.arange(1, count + 1) / count):
+        w, y = _interior_point(A, b, w, y, float(exponent))
+    return rows.scale * size * w.reshape(d, d), y
+
+
+def _interior_point(A: Float, b: Float, w: Float, y: Float, p: float) -> tuple[Float, Float]:
+    """min (1/p) Σ|w|^p s.t. A w ≥ b, by a primal-dual method from a nearby exponent's solution.
+
+    For p ≥ 2 the condition |w|^{p−1} sign w = A'y is linearised in w, for p < 2 its inverse
+    w = |A'y|^{q−1} sign A'y in y: of the two the one whose derivative stays finite at 0.
+    """
+    q = p / (p - 1.0)
+    # Multipliers of the last exponent, rescaled so that w and its own gradient agree in size.
+    gradient = np.sign(w) * np.abs(w) ** (p - 1.0)
+    scale = float(gradient @ w) / max(float(y @ b), 1e-300)
+    floor = 0.05 * float(np.abs(y).mean())
+    y = np.maximum(y, floor) * scale
+    w = 1.2 * w
+    s = np.maximum(A @ w - b, 0.1 * b)
+    m = len(b)
+    for _ in range(_STEPS):
+        mu = float(s @ y) / m
+        M = A.T @ y
+        if p >= 2.0:
+            # A speck of curvature keeps zero entries from making the system singular.
+            inverse = 1.0 / ((p - 1.0) * np.abs(w) ** (p - 2.0) + 1e-12)
+            off = np.sign(w) * np.abs(w) ** (p - 1.0) - M
+        else:
+            inverse = (q - 1.0) * np.abs(M) ** (q - 2.0) + 1e-14
+            off = w - np.sign(M) * np.abs(M) ** (q - 1.0)
+        primal = A @ w - s - b
+        size = max(1.0, float(np.abs(w).max()))
+        if mu * m < 1e-15 * float(y @ b) and max(np.abs(off).max(), np.abs(primal).max()) < 1e-14 * size:
+            break
+        # dw = inverse·(A'dy − off) (p ≥ 2) or inverse·A'dy − off (p < 2).
+        shift = inverse * off if p >= 2.0 else off
+        K = (A * inverse) @ A.T
+        K.flat[:: m + 1] += s / y
+        # Predictor without centring decides how much centring the step gets.
+        right = b - A @ (w - shift)
+        _, guess, info = dposv(K, right, lower=1)
+        if info:
+            break
+        ds = -s - s * guess / y
+        length = min(1.0, _ratio(s, ds), _ratio(y, guess))
+        centre = max((1.0 - length) ** 3, 1e-6) * mu
+        _, dy, info = dposv(K, right + (centre - ds * guess * length) / y, lower=1)
+        if info:
+            break
+        dw = inverse * (A.T @ dy) - shift
+        ds = (centre - ds * guess * length - s * dy) / y - s
+        length = 0.99 * min(1.0 / 0.99, _ratio(s, ds), _ratio(y, dy))
+        # Newton's model of a power is trusted for a moderate change only.
+        change = float(np.abs(A.T @ dy).max()) / max(float(np.abs(M).max()), 1e-300)
+        length = min(length, 1.0 / max(change, 1e-300)) if change > 1.0 else length
+        w, s, y = w + length * dw, s + length * ds, y + length * dy
+    return w, y
+
+
+def _ratio(value: Float, direction: Float) -> float:
+    falling = direction < 0
+    return float((-value[falling] / direction[falling]).min(initial=np.inf))
