@@ -261,16 +261,19 @@ def _unpacked(h: Float, r: int) -> Float:
     return H + H.T - np.diag(np.diag(H))
 
 
-def _solve_symmetric(K: Float, right: Float) -> Float:
-    """K⁻¹ right; the least-norm solution where the face leaves directions undetermined."""
+def _solve_symmetric(K: Float, right: Float, reach: float) -> Float:
+    """K⁻¹ right, or the shortest solution where the face leaves directions (nearly) undetermined.
+
+    A step longer than `reach` is no Newton step: it comes from such a direction.
+    """
     try:
         solution = np.linalg.solve(K, right)
+        if float(np.abs(solution).max()) <= reach:
+            return solution
     except np.linalg.LinAlgError:
-        return np.linalg.lstsq(K, right, rcond=1e-12)[0]
-    off = float(np.abs(K @ solution - right).max())
-    if not off <= 1e-9 * max(1.0, float(np.abs(right).max())):
-        return np.linalg.lstsq(K, right, rcond=1e-12)[0]
-    return solution
+        # Exactly singular: the shortest solution below is the one that is meant.
+        solution = right
+    return np.linalg.lstsq(K, right, rcond=1e-9)[0]
 
 
 def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_], r: int) -> Candidate:
@@ -278,8 +281,8 @@ def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_],
 
     With the top singular vectors U1, V1 of M(λ), W = U1 H V1' and Q = 2 <𝓐_j, X̄ 𝓐_k R>, one step is
 
-        [Q  J'] [δ]   [b        ]
-        [J  0 ] [h] = [I − Σ_top],     J_j = sym(U1'D_j z_j'V1),  h = H packed.
+        [Q  J'] [δ]   [b − J'h  ]
+        [J  0 ] [η] = [I − Σ_top],     J_j = sym(U1'D_j z_j'V1),  h = H packed, h ← h + η.
     """
     D, Z, b = rows.D[active], rows.Z[active], rows.b[active]
     y = np.where(active, multipliers, 0.0)
@@ -298,16 +301,23 @@ def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_],
         K[k:, :k] = J
         K[:k, k:] = J.T
         row, column = np.triu_indices(r)
-        right = np.concatenate([b, np.where(row == column, 1.0 - sigma[row], 0.0)])
-        solution = _solve_symmetric(K, right)
-        H = _unpacked(solution[k:], r)
+        h = H[row, column] * np.where(row == column, 1.0, np.sqrt(2.0))
+        right = np.concatenate(
+            [b - h @ J, np.where(row == column, 1.0 - sigma[row], 0.0)]
+        )
+        reach = 0.1 * max(float(np.abs(y).max()), float(np.abs(h).max()))
+        solution = _solve_symmetric(K, right, reach)
+        H = _unpacked(h + solution[k:], r)
         y = y.copy()
         y[active] += solution[:k]
         W = U @ H @ V.T
         found = candidate(rows, W, y)
         # Vectors of the new λ with the new H: second order better than those H was solved with.
         U, V, *_ = _rest_of_top(rows.combine(y), r)
-        h = np.linalg.lstsq(_packed(D @ U, Z @ V).T, b, rcond=1e-12)[0]
+        H = U.T @ W @ V
+        h = (0.5 * (H + H.T))[row, column] * np.where(row == column, 1.0, np.sqrt(2.0))
+        J = _packed(D @ U, Z @ V)
+        h = h + np.linalg.lstsq(J.T, b - h @ J, rcond=1e-10)[0]
         second = candidate(rows, U @ _unpacked(h, r) @ V.T, y)
         found = min(found, second, key=_error)
         if found.error < best.error:
