@@ -1,0 +1,41 @@
+"""Sphinx extension of this book: figure cards, claim boxes, the scorecard and the look of the pages.
+
+Everything that is missing (a record, a file, an alt text, a claim) is a warning, and the book is built with warnings
+as errors: a page that promises something which is not there does not get published.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from attsvm.book.mime import ClaimBox, FigureCard, Illustration, ThemeImage
+from companion import claims, domain, figures, pages, scorecard, typeset
+
+
+def _ignore(translator: Any, node: Any) -> None:
+    """Other formats than HTML show the children and nothing else."""
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register all parts with Sphinx."""
+    other = {name: (_ignore, _ignore) for name in ("latex", "text", "man", "texinfo")}
+    for node, visit, depart in (
+        (FigureCard, figures.visit_card, figures.depart_card),
+        (Illustration, figures.visit_illustration, figures.depart_illustration),
+        (ThemeImage, figures.visit_image, _ignore),
+        (ClaimBox, claims.visit_box, claims.depart_box),
+        (scorecard.Scorecard, scorecard.visit_scorecard, scorecard.depart_scorecard),
+        (scorecard.Row, scorecard.visit_row, scorecard.depart_row),
+    ):
+        app.add_node(node, html=(visit, depart), **other)
+    app.add_domain(domain.CompanionDomain)
+    app.add_role("claim", domain.ClaimRole())
+    app.add_directive("published-figure", figures.PublishedFigure)
+    app.add_directive("scorecard", scorecard.ScorecardDirective)
+    app.add_transform(figures.CellAnchors)
+    app.add_transform(typeset.UniqueStatementIds)
+    app.add_post_transform(typeset.KeepPunctuation)
+    pages.connect(app)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,65 @@
+"""How a judged claim looks on its chapter's page."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from sphinx.writers.html5 import HTML5Translator
+
+from attsvm.book.mime import ClaimBox
+from companion.text import anchor, badge, definition_list, measurement, number, words
+
+SENTENCES = {
+    "holds": "The claim holds",
+    "holds with a difference": "The claim holds with a difference",
+    "artefact of the published protocol": "The published value is an artefact of the published protocol",
+    "not testable": "The claim is not testable",
+    "fails": "The claim fails",
+}
+
+
+def sentence(record: dict[str, Any]) -> str:
+    """The verdict with its numbers as one sentence."""
+    unit = record.get("unit") or ""
+    parts = []
+    if record.get("certified") is not None:
+        parts.append(f"measured {measurement(record['certified'], unit)}")
+    if record.get("as_published") is not None:
+        parts.append(f"with the published protocol {measurement(record['as_published'], unit)}")
+    if record.get("published") is not None:
+        parts.append(f"published {number(record['published'])}{' ' + unit if unit else ''}")
+    text = SENTENCES[record["verdict"]] + (f": {', '.join(parts)}" if parts else "")
+    return f"{text}; {record['reason']}." if record.get("reason") else f"{text}."
+
+
+def verdict_lines(records: list[dict[str, Any]], page: str = "") -> str:
+    """One line per claim: badge, and a link to its box on ``page``."""
+    if not records:
+        return ""
+    items = "".join(
+        f'<li>{badge(record["verdict"])} <a href="{page}#{anchor(record["id"])}">'
+        f"{escape(words(record['id']))}</a></li>"
+        for record in records
+    )
+    return f'<ul class="verdict-lines" aria-label="Verdicts of this chapter">{items}</ul>'
+
+
+def visit_box(translator: HTML5Translator, node: ClaimBox) -> None:
+    """Open the box: head with verdict, then the statement (the node's child)."""
+    record = node["record"]
+    translator.body.append(
+        f'<section class="claim-box" id="{anchor(record["id"])}" aria-label="Claim">'
+        f'<div class="claim-head"><span class="claim-kind">Claim</span>'
+        f'<span class="claim-place">{escape(record["place"])}</span>{badge(record["verdict"])}</div>'
+    )
+
+
+def depart_box(translator: HTML5Translator, node: ClaimBox) -> None:
+    """Close the box with numbers, criterion and reason."""
+    record = node["record"]
+    facts = {"Judged by": escape(record["criterion"])}
+    if record.get("why"):
+        facts["Threshold"] = escape(record["why"])
+    translator.body.append(f'<p class="claim-numbers">{escape(sentence(record))}</p>')
+    translator.body.append(definition_list(facts, "claim-facts") + "</section>\n")

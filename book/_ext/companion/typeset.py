@@ -1,0 +1,47 @@
+"""Small repairs of the page tree before it is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+CLOSING = ".,;:!?)]’”-–"
+
+
+class KeepPunctuation(SphinxPostTransform):
+    """Ties a punctuation mark to the formula before it: drawn formulas may break from it."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **_: Any) -> None:
+        """Wrap each formula that a mark follows, together with the mark."""
+        for formula in list(self.document.findall(nodes.math)):
+            follower = formula.next_node(descend=False, siblings=True)
+            if not isinstance(follower, nodes.Text) or follower.parent is not formula.parent:
+                continue
+            text = follower.astext()
+            length = len(text) - len(text.lstrip(CLOSING))
+            if not length:
+                continue
+            parent = formula.parent
+            at = parent.index(formula)
+            held = nodes.inline(
+                "", "", formula.deepcopy(), nodes.Text(text[:length]), classes=["keep"]
+            )
+            parent[at : at + 2] = [held, nodes.Text(text[length:])]
+
+
+class UniqueStatementIds(SphinxTransform):
+    """Statements wrap their text in a section that always has the same id; ids must be unique."""
+
+    default_priority = 700
+
+    def apply(self, **_: Any) -> None:
+        """Name the inner section after its statement."""
+        for section in self.document.findall(nodes.section):
+            if "proof-content" in section["ids"] and section.parent["ids"]:
+                section["ids"] = [f"{section.parent['ids'][0]}-content"]

@@ -1,0 +1,25 @@
+// What is wider than its box scrolls inside it.  Mark such boxes, so that the style sheet can show that there is more,
+// and let the keyboard reach them.  Without this script they scroll all the same.
+"use strict";
+(() => {
+  const boxes = 'mjx-container[display="true"], .bd-article pre, .scrolls, .pst-scrollable-table-container';
+  const mark = (box) => {
+    const more = box.scrollWidth - box.clientWidth;
+    box.classList.toggle("more-right", more > 1 && box.scrollLeft < more - 1);
+    box.classList.toggle("more-left", more > 1 && box.scrollLeft > 1);
+    if (more > 1 && !box.hasAttribute("tabindex")) box.setAttribute("tabindex", "0");
+  };
+  const seen = new WeakSet();
+  const watch = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
+  const markAll = () => document.querySelectorAll(boxes).forEach((box) => {
+    mark(box);
+    if (seen.has(box)) return;
+    seen.add(box);
+    watch.observe(box);
+    box.addEventListener("scroll", () => mark(box), { passive: true });
+  });
+  addEventListener("load", () => {
+    markAll();
+    if (window.MathJax?.startup?.promise) window.MathJax.startup.promise.then(markAll);
+  });
+})();
