@@ -70,6 +70,11 @@ class Rows:
         return ((self.D @ W) * self.Z).sum(1)
 
 
+def _power_of_two(size: float) -> float:
+    """A scale near `size` that costs no rounding."""
+    return float(2.0 ** np.ceil(np.log2(size))) if size > 0 else 1.0
+
+
 def normalised(D: Float, Z: Float, right: Float, free: Bool | None = None) -> Rows:
     """Rows from differences D (m, d), queries Z (m, d) and right-hand sides (m,)."""
     dn = np.sqrt((D * D).sum(1))
@@ -77,7 +82,7 @@ def normalised(D: Float, Z: Float, right: Float, free: Bool | None = None) -> Ro
     norms = dn * zn
     safe = np.where(norms > 0, norms, 1.0)
     b = right / safe
-    scale = float(np.abs(b).max(initial=0.0)) or 1.0
+    scale = _power_of_two(float(np.abs(b).max(initial=0.0)))
     return Rows(
         D / np.where(dn > 0, dn, 1.0)[:, None],
         Z / np.where(zn > 0, zn, 1.0)[:, None],
@@ -136,7 +141,7 @@ class Batch:
             places = np.flatnonzero(valid[i])
             length = norms[i].take(places)
             b = np.divide(1.0, length, out=np.ones_like(length), where=length > 0)
-            scale = float(b.max()) if len(places) else 1.0
+            scale = _power_of_two(float(b.max())) if len(places) else 1.0
             yield (
                 places,
                 Rows(

@@ -61,7 +61,7 @@ def _pivot(G: Float, b: Float, free: NDArray[np.bool_] | None) -> Float | None:
     return None
 
 
-def _refine(rows: Rows, G: Float, multipliers: Float, steps: int = 4) -> Float:
+def _refine(rows: Rows, G: Float, multipliers: Float, steps: int = 5) -> Float:
     """Solve a_j(W) = b_j on the active set to the last digit, W = Σ λ_j a_j.
 
     The residual is taken from W, not from G, so that the shift of G and the rounding of its
@@ -73,15 +73,25 @@ def _refine(rows: Rows, G: Float, multipliers: Float, steps: int = 4) -> Float:
     factor, _, info = dposv(G[index[:, None], index], rows.b[index], lower=1)
     if info:
         return multipliers
+    b = rows.b
     best, smallest = multipliers, np.inf
-    for _ in range(steps):
-        residual = (rows.b - rows.values(rows.combine(multipliers)))[index]
+    for step in range(steps):
+        W = rows.combine(multipliers)
+        residual = (b - rows.values(W))[index]
         worst = float(np.abs(residual).max())
         if not worst < smallest:
             break
         best, smallest = multipliers, worst
         if worst < 1e-15:
             break
+        if step == 2 and rows.free is None:
+            # What is left is the rounding of W, about eps·‖W‖ whatever b_j. Rows with a small b_j
+            # (long tokens or queries) cannot bear it, and scaling W up would charge all for it. So ask
+            # every row for that much more; it costs eps·Σλ/‖W‖ of the objective.
+            rounding = 4.0 * np.finfo(float).eps * float(np.sqrt((W * W).sum()))
+            if rounding > 1e-13 * float(rows.b[index].min()):
+                b, smallest = rows.b + rounding, np.inf
+                residual = residual + rounding
         multipliers = multipliers.copy()
         multipliers[index] += dpotrs(factor, residual, lower=1)[0]
     return best

@@ -185,6 +185,12 @@ def _norms(W: Float, norm: str, power: float | None) -> Float:
     return np.sqrt(np.einsum("bij,bij->b", W, W))
 
 
+def _smallest_margins(batch: Batch, W: Float) -> Float:
+    """(B,), min over the constraints of D_it' W z_i."""
+    values = (batch.D @ (batch.Z @ W.mT)[..., None])[..., 0]
+    return np.where(batch.valid, values, np.inf).min((1, 2))
+
+
 def certify(
     batch: Batch,
     W: Float,
@@ -199,11 +205,12 @@ def certify(
     W is rescaled so that its smallest margin is 1 where that margin is positive.
     """
     B = len(batch)
-    values = (batch.D @ (batch.Z @ W.mT)[..., None])[..., 0]
-    margin = np.where(batch.valid, values, np.inf).min((1, 2))
-    positive = (margin > 0) & np.isfinite(margin)
-    factor = np.where(positive, margin, 1.0)
-    W = W / factor[:, None, None]
+    margin = _smallest_margins(batch, W)
+    # A margin of one up to rounding is left alone: dividing would only round W once more.
+    off = (margin > 0) & np.isfinite(margin) & ((margin < 1.0 - 1e-14) | (margin > 1.0 + 1e-12))
+    if off.any():
+        W = W / np.where(off, margin, 1.0)[:, None, None]
+        margin = _smallest_margins(batch, W)
     dual = np.maximum(dual, 0.0)
     M = np.einsum("bnt,bntd->bnd", dual, batch.D).mT @ batch.Z
     objective = _norms(W, norm, power)
@@ -212,7 +219,6 @@ def certify(
     bound = np.divide(total, dual_norm, out=np.zeros(B), where=dual_norm > 0)
     gap = np.divide(objective - bound, objective, out=np.zeros(B), where=objective > 0)
     empty = ~batch.valid.any((1, 2))
-    margin = np.where(positive, margin / factor, margin)
     solved = empty | (
         (margin >= 1.0 - tolerance.violation) & (gap <= tolerance.gap_for(norm))
     )
