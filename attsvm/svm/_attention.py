@@ -131,7 +131,7 @@ def _solve_batch(batch: Batch, norm: str, tolerance: Tolerance) -> list[Solution
     dual = np.zeros((B, n * T))
     farkas = np.zeros((B, n * T))
     for i, (places, rows) in enumerate(batch.rows()):
-        multipliers, proof = least_distance(rows)
+        V, multipliers, proof = least_distance(rows)
         # Multipliers of normalised rows → of the rows as given.
         length = np.where(rows.norms > 0, rows.norms, 1.0)
         if proof is not None:
@@ -141,7 +141,7 @@ def _solve_batch(batch: Batch, norm: str, tolerance: Tolerance) -> list[Solution
             W[i], multipliers = nuclear_norm(rows, multipliers)
             dual[i, places] = multipliers / length
         else:
-            W[i] = rows.scale * rows.combine(multipliers)
+            W[i] = rows.scale * V
             dual[i, places] = multipliers * (rows.scale / length)
     return certify(
         batch, W, dual.reshape(B, n, T), farkas.reshape(B, n, T), norm, tolerance

@@ -61,39 +61,46 @@ def _pivot(G: Float, b: Float, free: NDArray[np.bool_] | None) -> Float | None:
     return None
 
 
-def _refine(rows: Rows, G: Float, multipliers: Float, steps: int = 5) -> Float:
-    """Solve a_j(W) = b_j on the active set to the last digit, W = Σ λ_j a_j.
+def _refine(rows: Rows, G: Float, multipliers: Float) -> tuple[Float, Float]:
+    """Solve a_j(W) = b_j on the active set to the last digit; W and its multipliers.
 
-    The residual is taken from W, not from G, so that the shift of G and the rounding of its
-    factor only cost steps.
+    The residual is taken from W, not from G, so that the shift of G and the rounding of its factor
+    only cost steps; and W is corrected, not recomputed as Σ λ_j a_j, whose terms may cancel.
     """
+    W = rows.combine(multipliers)
     index = np.flatnonzero(multipliers)
     if len(index) == 0:
-        return multipliers
+        return W, multipliers
     factor, _, info = dposv(G[index[:, None], index], rows.b[index], lower=1)
     if info:
-        return multipliers
-    b = rows.b
-    best, smallest = multipliers, np.inf
-    for step in range(steps):
-        W = rows.combine(multipliers)
+        return W, multipliers
+    W, multipliers = _iterate(rows, index, factor, rows.b, W, multipliers)
+    if rows.free is None:
+        # What is left is the rounding of W, about eps·‖W‖ whatever b_j. Rows with a small b_j
+        # (long tokens or queries) cannot bear it, and scaling W up would charge all for it. So ask
+        # every row for that much more; it costs eps·Σλ/‖W‖ of the objective.
+        rounding = 4.0 * np.finfo(float).eps * float(np.sqrt((W * W).sum()))
+        if rounding > 1e-13 * float(rows.b[index].min()):
+            W, multipliers = _iterate(rows, index, factor, rows.b + rounding, W, multipliers)
+    return W, multipliers
+
+
+def _iterate(
+    rows: Rows, index: NDArray[np.intp], factor: Float, b: Float, W: Float, multipliers: Float
+) -> tuple[Float, Float]:
+    """Iterative refinement of a_j(W) = b_j for j in `index`."""
+    best, smallest = (W, multipliers), np.inf
+    for _ in range(6):
         residual = (b - rows.values(W))[index]
         worst = float(np.abs(residual).max())
         if not worst < smallest:
             break
-        best, smallest = multipliers, worst
-        if worst < 1e-15:
+        best, smallest = (W, multipliers), worst
+        if worst < 1e-16:
             break
-        if step == 2 and rows.free is None:
-            # What is left is the rounding of W, about eps·‖W‖ whatever b_j. Rows with a small b_j
-            # (long tokens or queries) cannot bear it, and scaling W up would charge all for it. So ask
-            # every row for that much more; it costs eps·Σλ/‖W‖ of the objective.
-            rounding = 4.0 * np.finfo(float).eps * float(np.sqrt((W * W).sum()))
-            if rounding > 1e-13 * float(rows.b[index].min()):
-                b, smallest = rows.b + rounding, np.inf
-                residual = residual + rounding
-        multipliers = multipliers.copy()
-        multipliers[index] += dpotrs(factor, residual, lower=1)[0]
+        step = np.zeros(len(rows))
+        step[index] = dpotrs(factor, residual, lower=1)[0]
+        W, multipliers = W + rows.combine(step), multipliers + step
     return best
 
 
@@ -122,38 +129,39 @@ def _lawson_hanson(rows: Rows, b: Float) -> tuple[Float, float]:
     return u, 1.0 - float(b @ u)
 
 
-def least_distance(rows: Rows) -> tuple[Float, Float | None]:
-    """Multipliers of the normalised rows, and Farkas multipliers if they are inconsistent.
+def least_distance(rows: Rows) -> tuple[Float, Float, Float | None]:
+    """W of least Frobenius norm, its multipliers, and Farkas multipliers if the rows contradict.
 
     Returns
     -------
+    W
+        (d, d), in units of rows.scale.
     multipliers
-        (m,), W = rows.scale · rows.combine(multipliers).
+        (m,), W = rows.combine(multipliers) up to rounding.
     farkas
         (m,) or None. Candidates only: whoever calls holds both against the certificate.
     """
-    m = len(rows)
+    m, d = rows.D.shape
     if m == 0:
-        return np.zeros(0), None
+        return np.zeros((d, d)), np.zeros(0), None
     impossible = (rows.norms == 0) & (rows.b > 0)
     if impossible.any():
         # The constraint reads 0 ≥ 1: a zero query or a copy of the selected token.
-        return np.zeros(m), impossible.astype(np.float64)
+        return np.zeros((d, d)), np.zeros(m), impossible.astype(np.float64)
     G = rows.gram()
     G.flat[:: m + 1] += _SHIFT
     multipliers = _pivot(G, rows.b, rows.free)
     if multipliers is not None:
-        multipliers = _refine(rows, G, multipliers)
-        W = rows.combine(multipliers)
+        W, multipliers = _refine(rows, G, multipliers)
         slack = rows.values(W) - rows.b
         if rows.free is not None:
             slack[rows.free] = -np.abs(slack[rows.free])
         if float(slack.min()) >= -1e-12 * max(1.0, float(np.abs(W).max())):
-            return multipliers, None
+            return W, multipliers, None
     return _robust(rows, G)
 
 
-def _robust(rows: Rows, G: Float) -> tuple[Float, Float | None]:
+def _robust(rows: Rows, G: Float) -> tuple[Float, Float, Float | None]:
     """The same through NNLS, rescaled until the decision is clear."""
     b = rows.b
     rescale = 1.0
@@ -166,8 +174,8 @@ def _robust(rows: Rows, G: Float) -> tuple[Float, Float | None]:
             break
         rescale *= float(np.sqrt(max(rest, 1e-12)))
     if rest > 1e-9:
-        return _refine(rows, G, u / (rest * rescale)), None
-    return np.zeros(len(rows)), _sharpened(rows, u)
+        return *_refine(rows, G, u / (rest * rescale)), None
+    return np.zeros_like(combination), np.zeros(len(rows)), _sharpened(rows, u)
 
 
 def _sharpened(rows: Rows, u: Float) -> Float:

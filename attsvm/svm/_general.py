@@ -217,7 +217,7 @@ def _program(
     length = np.where(rows.norms > 0, rows.norms, 1.0)
     if len(rows) == 0 or not rows.b.any():
         return np.zeros((d, d)), dual, None
-    multipliers, farkas = least_distance(rows)
+    W, multipliers, farkas = least_distance(rows)
     if farkas is not None:
         proof = np.zeros((n, T))
         proof[sequence, token] = farkas / length
@@ -226,7 +226,7 @@ def _program(
         W, multipliers = nuclear_norm(rows, multipliers)
         dual[sequence, token] = multipliers / length
     else:
-        W = rows.scale * rows.combine(multipliers)
+        W = rows.scale * W
         dual[sequence, token] = multipliers * rows.scale / length
     return W, dual, proof
 

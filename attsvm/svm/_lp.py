@@ -54,7 +54,7 @@ def solve_lp(
     W = np.zeros((1, d, d))
     dual, farkas = np.zeros((1, n * T)), np.zeros((1, n * T))
     places, rows = next(batch.rows())
-    multipliers, proof = least_distance(rows)
+    _, multipliers, proof = least_distance(rows)
     length = np.where(rows.norms > 0, rows.norms, 1.0)
     if proof is not None:
         farkas[0, places] = proof / length
