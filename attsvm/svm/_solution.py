@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm.errors import ArgumentError
 from attsvm.svm._constraints import Batch
+from attsvm.svm._face import Face, face_of
 
 Float = NDArray[np.float64]
 
@@ -134,6 +136,42 @@ class Solution:
         tolerance = _checks.number("tolerance", tolerance, at_least=0.0)
         # NaN (selected, masked, infeasible) compares False.
         return self.margins() <= 1.0 + tolerance
+
+    def face(self) -> Face:
+        """All solutions with this objective: how many directions, and the lowest rank found.
+
+        Frobenius and ℓp norms are strictly convex, their solution is unique. The nuclear norm may
+        leave a whole face; the W returned then lies inside it and has more than the lowest rank.
+
+        Raises
+        ------
+        ArgumentError
+            If the status is not SOLVED.
+        """
+        if self.status is not Status.SOLVED:
+            raise ArgumentError("status", "a solved instance", str(self.status))
+        if self.norm != "nuc" or not self.W.any():
+            rank = self.rank()
+            return Face(0, rank, rank, self.W)
+        n = len(self.tokens)
+        D = self.X[np.arange(n), self.tokens][:, None] - self.X
+        sequence, token = np.nonzero(~np.isnan(self.margins()))
+        M = np.einsum("nt,ntd->nd", self.dual, D).T @ self.Z
+        return face_of(
+            self.W, M, D[sequence, token], self.Z[sequence], self.dual[sequence, token]
+        )
+
+    def rank_interval(self) -> tuple[int, int]:
+        """(lowest rank found among the solutions, rank of the returned W); equal if W is unique."""
+        face = self.face()
+        return face.lowest_rank, face.rank
+
+    def rank_constraint_binds(self, m: int) -> bool:
+        """Whether rank W ≤ m, as in the paper's Att-SVM*, excludes every solution known without it.
+
+        False: this program's value is also that of the rank-constrained one.
+        """
+        return self.face().lowest_rank > _checks.integer("m", m, low=0)
 
     def farkas_residual(self) -> float:
         """‖Σ c_it D_it z_i'‖_F / Σ c_it ‖D_it‖‖z_i‖ of the certificate c; NaN if there is none."""
