@@ -8,7 +8,6 @@ file of it still has the checksum it was stored with.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
@@ -136,7 +135,6 @@ def _checksums(folder: Path) -> dict[str, str]:
     }
 
 
-@functools.cache
 def _attsvm_sources() -> str:
     package = Path(attsvm.__file__).parent
     builder = package / "book"
@@ -266,17 +264,25 @@ def store(layout: Layout, decision: Decision, prepared: Path) -> Entry:
     prepared
         Folder on the same file system with ``notebook.ipynb``, ``results/`` and ``time.json``.
     """
+    now = components(layout, decision.chapter, decision.profile)
+    # Sources that were edited while the chapter ran: which of the two states it saw is unknown, so
+    # its results serve this build but are out of date for the next one.
+    seen = {
+        name: value if now[name] == value else "edited while the chapter ran"
+        for name, value in decision.components.items()
+    }
+    key = replace(decision, components=seen).key
     manifest = {
         "chapter": decision.chapter.id,
         "profile": decision.profile,
-        "key": decision.key,
-        "components": dict(decision.components),
+        "key": key,
+        "components": seen,
         "files": _checksums(prepared),
         "finished": time.time(),
     }
     text = json.dumps(manifest, indent=1, sort_keys=True)
     (prepared / "manifest.json").write_text(text + "\n", encoding="utf-8")
-    target = layout.chapters / decision.chapter.id / decision.key
+    target = layout.chapters / decision.chapter.id / key
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         shutil.rmtree(target)

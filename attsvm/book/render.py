@@ -60,10 +60,17 @@ def render(layout: Layout, staged: Path) -> Path:
     log.write_text(text, encoding="utf-8")
     html = out / "_build" / "html"
     if done.returncode != 0 or not (html / "index.html").is_file():
-        warnings = [line for line in text.splitlines() if WARNING.search(line)]
-        lines = list(dict.fromkeys(warnings)) or text.splitlines()[-20:]
-        raise BuildError("Jupyter Book could not render the book", [*lines, f"log: {log}"])
+        raise BuildError("Jupyter Book could not render the book", [*_causes(text), f"log: {log}"])
     return html
+
+
+def _causes(text: str) -> list[str]:
+    """The lines of Jupyter Book's output that say what is wrong, each once."""
+    lines = [line for line in text.splitlines() if WARNING.search(line)]
+    if "Exception occurred:" in text:
+        crash = text.partition("Exception occurred:")[2].partition("The full traceback")[0]
+        lines += crash.strip().splitlines()
+    return list(dict.fromkeys(lines)) or text.splitlines()[-20:]
 
 
 def publish(layout: Layout, html: Path) -> Path:

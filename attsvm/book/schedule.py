@@ -37,7 +37,9 @@ def environment(layout: Layout) -> dict[str, str]:
         Where the book lies.
     """
     # Python's own switches would change warnings and imports; PYTHONPATH stays, it is a choice.
-    dropped = {"PYTHONWARNINGS", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONOPTIMIZE", "MPLBACKEND"}
+    dropped = {"PYTHONWARNINGS", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONOPTIMIZE"}
+    # A cache of experiments would let a chapter skip what it is meant to compute.
+    dropped |= {"MPLBACKEND", "ATTSVM_CACHE"}
     values = {key: value for key, value in os.environ.items() if key not in dropped}
     for name in ("ipython", "jupyter", "matplotlib"):
         (layout.settings / name).mkdir(parents=True, exist_ok=True)
@@ -160,12 +162,14 @@ def _start(layout: Layout, decision: Decision, base: Mapping[str, str]) -> _Job:
         shutil.copy2(path, cwd / name)
     cells = chapter.notebook["cells"]
     request = {
-        "notebook": str(chapter.path),
+        "notebook": "source.ipynb",
         "parameters": chapter.parameters(decision.profile),
         "parameters_cell": cells.index(chapter.parameters_cell),
         "kernel": KERNEL,
         "cwd": str(cwd),
     }
+    # As it was when the decision was made; the file may be edited while others run.
+    (folder / "source.ipynb").write_text(json.dumps(chapter.notebook), encoding="utf-8")
     (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
     log = layout.logs / f"{chapter.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
