@@ -1,0 +1,241 @@
+"""The regularisation path: minimisers of the loss over growing balls (Section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attsvm import _checks
+from attsvm.descent._ball import minimize_over_ball
+from attsvm.descent._path_loss import LogGap
+from attsvm.errors import ArgumentError
+from attsvm.heads import LinearHead
+from attsvm.problem import AttentionProblem
+
+__all__ = ["RegularizationPath", "regularization_path"]
+
+Array = NDArray[np.float64]
+Loss = Callable[[Array], tuple[float, Array, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class RegularizationPath:
+    """Minimisers of the loss over balls of growing radius.
+
+    Attributes
+    ----------
+    radii
+        R (radii,).
+    W
+        (radii, d, d).
+    norm
+        "fro" or "nuc".
+    log_gap
+        log(L(W) − L*) (radii,), −∞ where the loss does not depend on W.
+    residual
+        (radii,): how far from a stationary point of the ball, computed from W and ∇L alone.
+        "fro": the angle between −∇L and W, in radians (on the boundary), else ‖∇ log(L − L*)‖ R.
+        "nuc": the Frank–Wolfe gap, relative: 1 + <∇L, W>/(R ‖∇L‖_op), between 0 and 2.
+    """
+
+    radii: Array
+    W: Array
+    norm: str
+    log_gap: Array
+    residual: Array
+
+
+def _angle(x: Array, gradient: Array, radius: float) -> float:
+    """Residual of the Euclidean ball."""
+    size = float(np.linalg.norm(x))
+    slope = float(np.linalg.norm(gradient))
+    if slope == 0.0:
+        return 0.0
+    if size < radius * (1.0 - 1e-9):
+        return slope * radius
+    along = -float(np.vdot(gradient, x)) / size
+    across = float(np.linalg.norm(gradient + (along / size) * x))
+    return float(np.arctan2(across, along))
+
+
+def _frank_wolfe(C: Array, gradient: Array, radius: float) -> float:
+    """Residual of the nuclear-norm ball: max over it of <−∇, V − W>, relative to R ‖∇‖_op."""
+    slope = float(np.linalg.norm(gradient, 2))
+    if slope == 0.0:
+        return 0.0
+    return max(0.0, 1.0 + float(np.vdot(gradient, C)) / (radius * slope))
+
+
+class _Pair:
+    """φ(K Q') as a function of one vector x = (K, Q); ‖K‖² + ‖Q‖² ≤ 2R is ‖K Q'‖_* ≤ R."""
+
+    def __init__(self, loss: Loss, shape: tuple[int, int]) -> None:
+        self._loss = loss
+        self._p, self._q = shape
+        self._m = min(self._p, self._q)
+
+    def split(self, x: Array) -> tuple[Array, Array]:
+        K = x[: self._p * self._m].reshape(self._p, self._m)
+        return K, x[self._p * self._m :].reshape(self._q, self._m)
+
+    def __call__(self, x: Array) -> tuple[float, Array, Array]:
+        p, q, m = self._p, self._q, self._m
+        K, Q = self.split(x)
+        phi, G, inner = self._loss(K @ Q.T)
+        gradient = np.concatenate([(G @ Q).ravel(), (G.T @ K).ravel()])
+        # dC = dK Q' + K dQ': the Jacobian (p q, p m + q m).
+        jacobian = np.concatenate(
+            [
+                np.einsum("ik,jl->ijkl", np.eye(p), Q).reshape(p * q, p * m),
+                np.einsum("il,jk->ijkl", K, np.eye(q)).reshape(p * q, q * m),
+            ],
+            axis=1,
+        )
+        hessian = jacobian.T @ inner @ jacobian
+        bend = np.einsum("ij,kl->ikjl", G, np.eye(m)).reshape(p * m, q * m)
+        hessian[: p * m, p * m :] += bend
+        hessian[p * m :, : p * m] += bend.T
+        # φ is constant along rotations (K A, Q A) of the factors.  Their curvature is zero only at a
+        # stationary point; without this term the model runs along them, and the steps get lost.
+        rotations = self._rotations(K, Q)
+        hessian += float(np.linalg.norm(G, 2)) * (rotations @ rotations.T)
+        return phi, gradient, hessian
+
+    def _rotations(self, K: Array, Q: Array) -> Array:
+        """An orthonormal basis of {(K A, Q A): A skew}, the directions that leave K Q' alone."""
+        m = self._m
+        stacked = np.concatenate([K, Q])
+        i, j = np.triu_indices(m, 1)
+        moves = np.zeros((len(i), *stacked.shape))
+        each = np.arange(len(i))
+        moves[each, :, i] = -stacked[:, j].T
+        moves[each, :, j] = stacked[:, i].T
+        flat = moves.reshape(len(i), -1)
+        if not flat.any():
+            return np.zeros((flat.shape[1], 0))
+        _, values, basis = np.linalg.svd(flat, full_matrices=False)
+        return basis[values > 1e-8 * values[0]].T
+
+    def balanced(self, C: Array) -> Array:
+        """The factors of C with ‖K‖² = ‖Q‖² = ‖C‖_*, as one vector."""
+        left, values, right = np.linalg.svd(C, full_matrices=False)
+        root = np.sqrt(values)
+        return np.concatenate([(left * root).ravel(), (right.T * root).ravel()])
+
+
+def _solve_one(
+    loss: Loss, start: Array, radius: float, norm: str, tolerance: float
+) -> tuple[Array, float]:
+    """Minimise over one ball from one start C; answers C and its residual."""
+    shape = start.shape
+    if norm == "fro":
+
+        def euclidean(x: Array) -> tuple[float, Array, Array]:
+            value, gradient, hessian = loss(x.reshape(shape))
+            return value, gradient.ravel(), hessian
+
+        x, residual = minimize_over_ball(
+            euclidean, start.ravel(), radius, lambda x, g: _angle(x, g, radius), tolerance
+        )
+        return x.reshape(shape), residual
+
+    pair = _Pair(loss, shape)
+
+    def gap(x: Array, _: Array) -> float:
+        K, Q = pair.split(x)
+        C = K @ Q.T
+        return _frank_wolfe(C, loss(C)[1], radius)
+
+    x, residual = minimize_over_ball(
+        pair, pair.balanced(start), float(np.sqrt(2.0 * radius)), gap, tolerance
+    )
+    K, Q = pair.split(x)
+    return K @ Q.T, residual
+
+
+def regularization_path(
+    problem: AttentionProblem,
+    radii: Any,
+    norm: str = "fro",
+    starts: Sequence[Any] = (),
+    tolerance: float = 1e-9,
+) -> RegularizationPath:
+    """Minimise the loss over ‖W‖ ≤ R for growing R (regularisation-path theorem, Section 3).
+
+    The Frobenius ball is the path of W, the nuclear ball that of (K, Q) with ‖K‖² + ‖Q‖² ≤ 2R.  The
+    theorem says that W/R tends to the direction of the Att-SVM solution of the optimal tokens, in the
+    Frobenius and in the nuclear norm.  The arithmetic is exact: radii at which every non-selected
+    attention weight is far below the smallest float are as good as small ones.
+
+    The loss is not convex.  Each radius starts from the solution at the one before, scaled up, from the
+    minimiser over the same ball of the convex function that log(L − L*) approaches for large margins,
+    and from every matrix of `starts`; the lowest loss wins.
+
+    Parameters
+    ----------
+    problem
+        One instance with a linear head.
+    radii
+        Growing radii R > 0.
+    norm
+        "fro" or "nuc".
+    starts
+        Further matrices (d, d) whose directions are tried at each radius.
+    tolerance
+        Residual to reach; see `RegularizationPath`.
+
+    Raises
+    ------
+    ArgumentError
+        If the problem has instance axes or another head, or radii are not positive and increasing.
+    """
+    if not isinstance(problem, AttentionProblem):
+        raise ArgumentError("problem", "an AttentionProblem", type(problem).__name__)
+    if problem.batch_shape:
+        raise ArgumentError("problem", "a single instance", f"instance axes {problem.batch_shape}")
+    if not isinstance(problem.head, LinearHead):
+        raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
+    _checks.choice("norm", norm, ("fro", "nuc"))
+    tolerance = _checks.positive("tolerance", tolerance)
+    R = _checks.array("radii", radii, ndim=1)
+    if R.size == 0 or R[0] <= 0 or (np.diff(R) <= 0).any():
+        raise ArgumentError("radii", "positive numbers in increasing order", f"{R}")
+    d = problem.d
+    loss = LogGap(problem)
+    if loss.constant:
+        return RegularizationPath(
+            R, np.zeros((len(R), d, d)), norm, np.full(len(R), -np.inf), np.zeros(len(R))
+        )
+    size = "nuc" if norm == "nuc" else "fro"
+    directions = []
+    for W in starts:
+        C = loss.coordinates(_checks.array("starts", W, shape=(d, d)))
+        if np.any(C):
+            directions.append(C / np.linalg.norm(C, size))
+    # At W = 0 the steepest direction is where the path begins.
+    tiny = np.finfo(float).tiny
+    warm, convex = (
+        -slope / max(float(np.linalg.norm(slope, size)), tiny)
+        for slope in (loss(np.zeros(loss.shape))[1], loss.limit(np.zeros(loss.shape))[1])
+    )
+
+    weights, residuals, gaps = [], [], []
+    for radius in map(float, R):
+        convex = _solve_one(loss.limit, radius * convex, radius, norm, 1e-6)[0] / radius
+        found = [
+            (loss(C)[0], residual, C)
+            for C, residual in (
+                _solve_one(loss, radius * start, radius, norm, tolerance)
+                for start in [warm, convex, *directions]
+            )
+        ]
+        value, residual, C = min(found, key=lambda item: item[0])
+        weights.append(loss.weights(C))
+        residuals.append(residual)
+        gaps.append(value)
+        warm = C / radius
+    return RegularizationPath(R, np.stack(weights), norm, np.array(gaps), np.array(residuals))

@@ -1,0 +1,143 @@
+"""log(L − L*) of the linear head with first and second derivatives, in exact arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit, logsumexp
+
+from attsvm.problem import AttentionProblem
+
+__all__ = ["LogGap"]
+
+Array = NDArray[np.float64]
+
+
+class LogGap:
+    """φ(W) = log(L(W) − L*) with L* = (1/n) Σ ℓ(γ_i,opt), a smooth function wherever W is finite.
+
+    L and φ have the same minimisers over any set, and φ has derivatives of order one where those of L
+    are below the smallest float.  With Δ_it = γ_i,opt − γ_it ≥ 0, S_i = Σ_t s_it Δ_it (so that
+    u_i = γ_i,opt − S_i) and σ_i = 1/(1 + e^{u_i}):
+
+        n (L − L*) = Σ_i log(1 + (e^{S_i} − 1)/(1 + e^{γ_i,opt})),
+        r_it = σ_i s_it Δ_it / (n e^φ),   ρ_i = Σ_t r_it,
+        ∂φ/∂a_it = r_it − s_it ρ_i,
+
+    where all terms are positive and are formed in log space.  The Hessian is, with g = ∂φ/∂a,
+    diag(g_i) − g_i s_i' − s_i g_i' + n e^{u_i + φ} g_i g_i' in each block, minus g g' over all blocks.
+
+    W enters through coordinates C = U'W V in orthonormal bases U of the token differences and V of
+    the queries: nothing outside them changes L, and every minimiser over a ball lies in them.
+
+    With `limit` the function is instead what φ tends to where the optimal tokens win by large margins,
+    log Σ_i σ(−γ_i,opt) Σ_t Δ_it exp(a_it − a_i,opt) / n, which is convex.
+
+    Attributes
+    ----------
+    left, right
+        U (d, p) and V (d, q).
+    """
+
+    def __init__(self, problem: AttentionProblem) -> None:
+        gamma = problem.scores()
+        n, T = gamma.shape
+        best = gamma.argmax(-1)
+        rows = np.arange(n)
+        self._best_score = gamma[rows, best]
+        delta = self._best_score[:, None] - gamma
+        exists = np.isfinite(delta)
+        with np.errstate(divide="ignore"):
+            self._log_delta = np.where(exists, np.log(np.where(exists, delta, 1.0)), -np.inf)
+        self._exists = exists
+        differences = problem.tokens - problem.tokens[rows, best][:, None]
+        differences[~exists] = 0.0
+        self.left = _span(differences.reshape(n * T, -1))
+        self.right = _span(problem.queries)
+        self._tokens = differences @ self.left
+        self._queries = problem.queries @ self.right
+        p, q = self.left.shape[1], self.right.shape[1]
+        # a_it = <features_it, C>.
+        self._features = (self._tokens[..., :, None] * self._queries[:, None, None, :]).reshape(
+            n, T, p * q
+        )
+
+    @property
+    def constant(self) -> bool:
+        """Whether L is the same for all W: no two scores differ, or no token can be told apart."""
+        flat = not np.isfinite(self._log_delta).any()
+        return flat or self.left.shape[1] == 0 or self.right.shape[1] == 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, q)."""
+        return self.left.shape[1], self.right.shape[1]
+
+    def limit(self, coordinates: Array) -> tuple[float, Array, Array]:
+        """The convex limit of φ, its gradient (p, q) and its Hessian (pq, pq) at C (p, q)."""
+        n = len(self._best_score)
+        # Differences are taken to the optimal token: its own logit is 0.
+        log_r = self._features @ coordinates.ravel() + self._log_delta
+        log_r += log_expit(-self._best_score)[:, None]
+        phi = float(logsumexp(log_r))
+        r = np.exp(log_r - phi)
+        gradient = np.einsum("it,itk->k", r, self._features)
+        hessian = np.einsum("it,itk,itl->kl", r, self._features, self._features, optimize=True)
+        hessian -= np.outer(gradient, gradient)
+        return phi - float(np.log(n)), gradient.reshape(self.shape), hessian
+
+    def __call__(self, coordinates: Array) -> tuple[float, Array, Array]:
+        """φ, its gradient (p, q) and its Hessian (pq, pq) at C (p, q)."""
+        n = len(self._best_score)
+        a = self._features @ coordinates.ravel()
+        a[~self._exists] = -np.inf
+        log_s = a - logsumexp(a, axis=-1, keepdims=True)
+        s = np.exp(log_s)
+        log_S = logsumexp(log_s + self._log_delta, axis=-1)
+        S = np.exp(log_S)
+        u = self._best_score - S
+        log_f = _log_log1p(log_expit(-self._best_score) + _log_expm1(log_S, S))
+        phi = float(logsumexp(log_f) - np.log(n))
+        log_sigma = log_expit(-u) - phi - np.log(n)
+        r = np.exp(log_sigma[:, None] + log_s + self._log_delta)
+        g = r - s * np.exp(log_sigma + log_S)[:, None]
+        gradient = np.einsum("it,itk->k", g, self._features)
+        mean = np.einsum("it,itk->ik", s, self._features)
+        each = np.einsum("it,itk->ik", g, self._features)
+        cross = each.T @ mean
+        hessian = np.einsum("it,itk,itl->kl", g, self._features, self._features, optimize=True)
+        hessian -= cross + cross.T
+        hessian += (each * (n * np.exp(u + phi))[:, None]).T @ each
+        hessian -= np.outer(gradient, gradient)
+        return phi, gradient.reshape(self.shape), hessian
+
+    def weights(self, coordinates: Array) -> Array:
+        """W = U C V'."""
+        return self.left @ coordinates @ self.right.T
+
+    def coordinates(self, W: Array) -> Array:
+        """C = U'W V, the part of W that matters."""
+        return self.left.T @ W @ self.right
+
+
+def _span(rows: Array) -> Array:
+    """An orthonormal basis (d, rank) of the span of rows (·, d)."""
+    _, values, vectors = np.linalg.svd(rows, full_matrices=False)
+    keep = values > 1e-12 * max(values[0], np.finfo(float).tiny)
+    return vectors[keep].T
+
+
+def _log_expm1(log_x: Array, x: Array) -> Array:
+    """log(e^x − 1), also where x underflows and only its logarithm is known."""
+    small = x < 1e-8
+    safe = np.where(small, 1.0, x)
+    large = safe + np.log(-np.expm1(-safe))
+    return np.where(small, log_x + 0.5 * x, large)
+
+
+def _log_log1p(log_x: Array) -> Array:
+    """log(log(1 + x)) from log x: log x − x/2 where x is small."""
+    x = np.exp(np.minimum(log_x, 700.0))
+    small = x < 1e-8
+    value = np.where(log_x > 700.0, log_x, np.log1p(np.where(small, 1.0, x)))
+    return np.where(small, log_x - 0.5 * x, np.log(value))
