@@ -1,9 +1,10 @@
 """Turns figure and claim records, shown by a chapter's cells, into parts of a page.
 
-``figures.publish`` and ``claims.report`` display one output in several mime types.  Plain Jupyter shows the SVG or the
-text of it.  MyST-NB finds :class:`CompanionRenderer` through the entry point group ``myst_nb.mime_renderers`` and takes
-the record instead: it becomes a :class:`FigureCard` or a :class:`ClaimBox`.  How the two look is the business of the
-Sphinx extension ``companion`` in ``book/_ext``.
+``figures.publish`` and ``claims.report`` display one output in several mime types.  Plain Jupyter
+shows the SVG or the text of it.  MyST-NB finds :class:`CompanionRenderer` through the entry point
+group ``myst_nb.mime_renderers`` and takes the record instead: it becomes a :class:`FigureCard` or a
+:class:`ClaimBox`.  How the two look is the business of the Sphinx extension ``companion`` in
+``book/_ext``.
 
 This module imports docutils only, so that it costs nothing where no page is built.
 """
@@ -38,7 +39,7 @@ Inline = Callable[[str], Sequence[nodes.Node]]
 
 
 class FigureCard(nodes.General, nodes.Element):
-    """A published figure with everything that belongs under it; holds ``record`` and one figure node."""
+    """A published figure with all that belongs under it; holds ``record`` and one figure."""
 
 
 class Illustration(nodes.figure):
@@ -69,7 +70,8 @@ def figure_card(record: dict[str, Any], inline: Inline, *, bare: bool = False) -
     Returns
     -------
     FigureCard
-        With a docutils figure inside, so that numbering and cross references work as for any other figure.
+        With a docutils figure inside, so that numbering and cross references work as for any
+        other figure.
     """
     image = ThemeImage(
         light=record["files"]["svg"], dark=record["files"]["dark"], alt=record["alt"]
@@ -91,7 +93,7 @@ def claim_box(record: dict[str, Any], inline: Inline) -> ClaimBox:
 
 
 class CompanionRenderer:
-    """MyST-NB plugin for both records: it prefers them to every other mime type of the same output."""
+    """MyST-NB plugin for both records; they win over every other mime type of their output."""
 
     mime_priority_overrides: ClassVar[Sequence[tuple[str, str, int | None]]] = (
         ("*", FIGURE_MIME, 1),

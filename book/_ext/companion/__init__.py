@@ -1,7 +1,7 @@
-"""Sphinx extension of this book: figure cards, claim boxes, the scorecard and the look of the pages.
+"""Sphinx extension of this book: figure cards, claim boxes, the scorecard, the look of a page.
 
-Everything that is missing (a record, a file, an alt text, a claim) is a warning, and the book is built with warnings
-as errors: a page that promises something which is not there does not get published.
+Everything that is missing (a record, a file, an alt text, a claim) is a warning, and the book is
+built with warnings as errors: a page that promises what is not there does not get published.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from companion.text import anchor, badge, definition_list, measurement, number, 
 SENTENCES = {
     "holds": "The claim holds",
     "holds with a difference": "The claim holds with a difference",
-    "artefact of the published protocol": "The published value is an artefact of the published protocol",
+    "artefact of the published protocol": "The published value is an artefact of its protocol",
     "not testable": "The claim is not testable",
     "fails": "The claim fails",
 }
@@ -49,9 +49,10 @@ def visit_box(translator: HTML5Translator, node: ClaimBox) -> None:
     """Open the box: head with verdict, then the statement (the node's child)."""
     record = node["record"]
     translator.body.append(
-        f'<section class="claim-box" id="{anchor(record["id"])}" aria-label="Claim">'
+        f'<div class="claim-box" id="{anchor(record["id"])}" role="group" aria-label="Claim">'
         f'<div class="claim-head"><span class="claim-kind">Claim</span>'
-        f'<span class="claim-place">{escape(record["place"])}</span>{badge(record["verdict"])}</div>'
+        f'<span class="claim-place">{escape(record["place"])}</span>'
+        f"{badge(record['verdict'])}</div>"
     )
 
 
@@ -62,4 +63,4 @@ def depart_box(translator: HTML5Translator, node: ClaimBox) -> None:
     if record.get("why"):
         facts["Threshold"] = escape(record["why"])
     translator.body.append(f'<p class="claim-numbers">{escape(sentence(record))}</p>')
-    translator.body.append(definition_list(facts, "claim-facts") + "</section>\n")
+    translator.body.append(definition_list(facts, "claim-facts") + "</div>\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.nodes import Node
@@ -45,7 +45,7 @@ class CompanionDomain(Domain):
 
     name = "companion"
     label = "Companion"
-    initial_data: dict[str, Any] = {"claims": {}}
+    initial_data: ClassVar[dict[str, Any]] = {"claims": {}}
     data_version = 1
 
     @property

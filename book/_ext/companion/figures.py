@@ -1,4 +1,4 @@
-"""The figure card: picture, caption, verdicts, ledger, passport, downloads, and where it was made."""
+"""The figure card: picture, caption, verdicts, ledger, passport, downloads, and its origin."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def visit_image(translator: HTML5Translator, node: ThemeImage) -> None:
     for theme in ("light", "dark"):
         address = _address(translator, f"{results.STATIC}/{node[theme]}")
         translator.body.append(
-            f'<img class="figure-image dark-light on-{theme}" src="{escape(address)}" alt="{escape(node["alt"])}"'
+            f'<img class="figure-image dark-light on-{theme}" src="{escape(address)}"'
+            f' alt="{escape(node["alt"])}"'
             f'{_size(translator, node[theme])} loading="lazy" decoding="async">'
         )
 
@@ -144,7 +145,8 @@ def ledger_table(ledger: list[dict[str, Any]]) -> str:
     return (
         '<div class="ledger scrolls" tabindex="0" role="region" aria-label="Ledger of draws">'
         "<table><caption>What became of every draw</caption>"
-        f'<thead><tr><th scope="col">experiment</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        f'<thead><tr><th scope="col">experiment</th>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -163,7 +165,8 @@ def passport(entries: dict[str, Any]) -> str:
     """How the figure came about, folded away."""
     filled = {key: _value(value) for key, value in entries.items() if value not in ({}, "", None)}
     listed = definition_list(filled, "passport-entries")
-    return f'<details class="passport"><summary>Passport: how this figure was made</summary>{listed}</details>'
+    summary = "<summary>Passport: how this figure was made</summary>"
+    return f'<details class="passport">{summary}{listed}</details>'
 
 
 def _links(translator: HTML5Translator, record: dict[str, Any], to_page: str, here: bool) -> str:

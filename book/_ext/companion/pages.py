@@ -1,4 +1,4 @@
-"""What concerns whole pages: scripts that must not be there, descriptions, and the size of the site."""
+"""What concerns whole pages: unwanted scripts, descriptions, and the size of the site."""
 
 from __future__ import annotations
 
@@ -14,13 +14,22 @@ from sphinx.config import Config
 from attsvm.book.mime import ClaimBox, FigureCard
 
 TEMPLATES = Path(__file__).parent / "templates"
+REPAIRS = (
+    # Settings of live code, which this book does not offer.
+    (re.compile(r'<script type="text/x-thebe-config">.*?</script>\s*', re.DOTALL), ""),
+    (re.compile(r"<script>kernelName = '[^']*'</script>"), ""),
+    # A name that differs from what is shown, and a list whose items are none.
+    (re.compile(r' aria-label="Toggle hidden content"'), ""),
+    (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),
+)
+"""What other extensions write into a text and should not: (what, instead)."""
 STYLES = ("tokens", "type", "page", "boxes", "code", "figures", "claims", "landing", "print")
 
 
 def connect(app: Sphinx) -> None:
     """Hook into the build."""
     app.connect("config-inited", _configure)
-    app.connect("html-page-context", _drop_thebe, priority=900)
+    app.connect("html-page-context", _clean, priority=900)
     app.connect("html-page-context", _describe, priority=900)
     app.connect("build-finished", _slim)
 
@@ -33,10 +42,11 @@ def _configure(app: Sphinx, config: Config) -> None:
     app.add_js_file("companion.js", loading_method="defer", priority=900)
 
 
-def _drop_thebe(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Take out the live-code scripts.
+def _clean(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Take out the live-code scripts, and mend what other extensions wrote.
 
-    Every page declares their constants twice, which is a script error, and they would load from elsewhere.
+    Every page declares the constants of live code twice, which is a script error, and
+    they would load from elsewhere.
     """
 
     def is_thebe(script: Any) -> bool:
@@ -44,6 +54,8 @@ def _drop_thebe(app: Sphinx, page: str, template: str, context: dict[str, Any], 
         return "thebe" in f"{script}{getattr(script, 'filename', '')}{body}".lower()
 
     context["script_files"] = [item for item in context["script_files"] if not is_thebe(item)]
+    for wrong, right in REPAIRS:
+        context["body"] = wrong.sub(right, context.get("body", ""))
     context["css_files"] = [item for item in context["css_files"] if not is_thebe(item)]
 
 

@@ -18,7 +18,7 @@ VERDICTS = {
     "not testable": ("untestable", "M3 8h10"),
     "fails": ("fails", "M4 4l8 8M12 4l-8 8"),
 }
-"""Verdict → (class of its badge, path of its mark): told apart by words and shape, not by colour."""
+"""Verdict → (class of its badge, path of its mark): told apart by words and shape first."""
 
 
 def anchor(claim: str) -> str:
