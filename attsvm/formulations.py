@@ -1,10 +1,12 @@
 """The paper's programs in cvxpy, printed as the paper prints them: the readable truth.
 
-Nothing here is fast. `attsvm.svm` solves the same programs a hundred times faster and proves its answers;
-this module is what it is tested and timed against, and what a reader compares with the paper.
+Nothing here is fast. `attsvm.svm` solves the same programs a hundred times faster and proves its
+answers; this module is what it is tested and timed against, and what a reader compares with the
+paper.
 
-``form="token"`` writes one constraint object for each (i, t), as the paper's formula and the authors'
-code do; ``form="matrix"`` writes all of them as one matrix inequality, which cvxpy compiles faster.
+``form="token"`` writes one constraint object for each (i, t), as the paper's formula and the
+authors' code do; ``form="matrix"`` writes all of them as one matrix inequality, which cvxpy
+compiles faster.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def _norm(W: cp.Variable, norm: str | float) -> cp.Expression:
         return cp.normNuc(W)
     if isinstance(norm, str):
         raise ArgumentError("norm", "'fro', 'nuc' or a number p > 1", repr(norm))
-    return cp.pnorm(cp.vec(W, order="C"), _checks.number("norm", norm, above=1.0))
+    return cp.pnorm(cp.vec(W, order="C"), _checks.number("norm", norm, above=1.0))  # type: ignore[arg-type]
 
 
 def _read(X: Any, Z: Any) -> tuple[Float, Float]:
@@ -81,7 +83,9 @@ def att_svm(
     n, T, d = X.shape
     tokens = _checks.integers("tokens", tokens, shape=(n,), low=0, high=T)
     present = (
-        np.ones((n, T), dtype=bool) if mask is None else _checks.booleans("mask", mask, shape=(n, T))
+        np.ones((n, T), dtype=bool)
+        if mask is None
+        else _checks.booleans("mask", mask, shape=(n, T))
     )
     W = cp.Variable((d, d))
     pairs = [(i, t) for i in range(n) for t in range(T) if t != tokens[i] and present[i, t]]
@@ -172,7 +176,7 @@ def value_of(program: tuple[cp.Problem, cp.Variable], **options: Any) -> Float |
 
 
 def solve_as_published(X: Any, Z: Any, tokens: Any, norm: str = "fro") -> Float | None:
-    """The authors' way: a constraint for each token, cvxpy's default solver, None when infeasible."""
+    """The authors' way: a constraint for each token, the default solver, None when infeasible."""
     return value_of(att_svm(X, Z, tokens, norm=norm, form="token"))
 
 

@@ -2,11 +2,12 @@
 
     python benchmarks/svm_grid.py [--instances 10000] [--norm fro nuc] [--json grid.json]
 
-The grid crosses sizes (n, T, d) with kinds of data (`KINDS`): plain, self-attention, scaled, near and
-beyond the feasibility threshold, degenerate.  An answer counts as *uncertified* if its status is
-"inaccurate".  A random tenth is also put to cvxpy (Clarabel, one matrix constraint); a *disagreement* is a
-different verdict on feasibility, or an objective that differs by more than 1e-5 relative.  cvxpy works on
-the same rows scaled to length one, or it could not read the scaled instances at all.
+The grid crosses sizes (n, T, d) with kinds of data (`KINDS`): plain, self-attention, scaled, near
+and beyond the feasibility threshold, degenerate.  An answer counts as *uncertified* if its status
+is "inaccurate".  A random tenth is also put to cvxpy (Clarabel, one matrix constraint); a
+*disagreement* is a different verdict on feasibility, or an objective that differs by more than 1e-5
+relative.  cvxpy works on the same rows scaled to length one, or it could not read the scaled
+instances at all.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ import numpy as np
 from attsvm import svm
 
 SIZES = [
-    (1, 2, 1), (1, 2, 3), (1, 8, 4), (2, 1, 3), (2, 3, 2), (3, 3, 1), (3, 4, 4), (4, 4, 3), (5, 5, 2),
-    (5, 5, 3), (5, 5, 5), (5, 5, 20), (5, 10, 5), (5, 15, 4), (5, 15, 10), (6, 8, 10), (10, 5, 4),
-    (10, 5, 10), (15, 5, 4), (15, 5, 5), (15, 5, 20), (8, 4, 12),
+    (1, 2, 1), (1, 2, 3), (1, 8, 4), (2, 1, 3), (2, 3, 2), (3, 3, 1), (3, 4, 4), (4, 4, 3), (5, 5,
+    2), (5, 5, 3), (5, 5, 5), (5, 5, 20), (5, 10, 5), (5, 15, 4), (5, 15, 10), (6, 8, 10), (10, 5,
+    4), (10, 5, 10), (15, 5, 4), (15, 5, 5), (15, 5, 20), (8, 4, 12),
 ]  # fmt: skip
 
 
@@ -145,7 +146,9 @@ KINDS = {
 }
 
 
-def instances(count: int, seed: int = 0) -> Iterator[tuple[str, tuple[int, int, int], dict[str, Any]]]:
+def instances(
+    count: int, seed: int = 0
+) -> Iterator[tuple[str, tuple[int, int, int], dict[str, Any]]]:
     """`count` instances, kinds and sizes in turn; a shorter run is a prefix of a longer one."""
     kinds = list(KINDS)
     for index in range(count):

@@ -1,7 +1,7 @@
 """Hard-margin SVMs of the paper, each with a certificate (Section 2, Section 6).
 
-    sol = svm.solve(X, Z, tokens, norm="fro")      # Att-SVM; norm="nuc": Att-SVM*
-    sol.W, sol.objective, sol.gap, sol.status
+``solve`` and ``solve_many`` take one selected token for each sequence (Att-SVM, Att-SVM*),
+``solve_general`` takes sets of them (Gen-SVM), ``solve_lp`` has other entrywise norms.
 """
 
 from __future__ import annotations

@@ -48,8 +48,9 @@ def solve(
     Returns
     -------
     Solution
-        Certified: its gap and margins are recomputed from X, Z, tokens, W and the multipliers. Without a
-        constraint (T = 1) W = 0. If float64 reaches neither certificate the status is INACCURATE.
+        Certified: its gap and margins are recomputed from X, Z, tokens, W and the multipliers.
+        Without a constraint (T = 1) W = 0. If float64 reaches neither certificate the status is
+        INACCURATE.
 
     Raises
     ------
@@ -143,6 +144,4 @@ def _solve_batch(batch: Batch, norm: str, tolerance: Tolerance) -> list[Solution
         else:
             W[i] = rows.scale * V
             dual[i, places] = multipliers * (rows.scale / length)
-    return certify(
-        batch, W, dual.reshape(B, n, T), farkas.reshape(B, n, T), norm, tolerance
-    )
+    return certify(batch, W, dual.reshape(B, n, T), farkas.reshape(B, n, T), norm, tolerance)

@@ -1,7 +1,8 @@
 """The set of all nuclear-norm solutions: is it one point, and how low does its rank go?
 
-Every optimal W satisfies <M, W> = ‖W‖_* for M = Σ λ_it D_it z_i' with ‖M‖_op = 1, hence W = U1 H V1' with the
-top singular vectors U1, V1 of M and H ⪰ 0 symmetric.  So the solutions form the face
+Every optimal W satisfies <M, W> = ‖W‖_* for M = Σ λ_it D_it z_i' with ‖M‖_op = 1, hence
+W = U1 H V1' with the top singular vectors U1, V1 of M and H ⪰ 0 symmetric.  So the solutions form
+the face
 
     { H ⪰ 0 :  D_it' U1 H V1' z_i = 1 where λ_it > 0,  ≥ 1 elsewhere }.
 """
@@ -30,8 +31,8 @@ class Face:
     rank
         Rank of the returned W.
     lowest_rank
-        The lowest rank found among the solutions, by walking from W to an extreme point of the face.
-        Equal to `rank` if W is unique; otherwise an upper bound on the least possible.
+        The lowest rank found among the solutions, by walking from W to an extreme point of the
+        face. Equal to `rank` if W is unique; otherwise an upper bound on the least possible.
     W
         (d, d), an optimal W of that rank.
     """
@@ -43,7 +44,10 @@ class Face:
 
 
 def face_of(W: Float, M: Float, D: Float, Z: Float, multipliers: Float) -> Face:
-    """The face through W for constraints D_j' W z_j ≥ 1 with multipliers λ_j, M = Σ λ_j D_j z_j'."""
+    """The face through W for constraints D_j' W z_j ≥ 1 with multipliers λ_j.
+
+    M = Σ λ_j D_j z_j'.
+    """
     U, sigma, Vt = np.linalg.svd(M)
     top = sigma > sigma[0] * (1.0 - _ZERO)
     U, V = U[:, top], Vt[top].T
@@ -74,9 +78,10 @@ def _values(left: Float, right: Float, H: Float) -> Float:
 def _free_directions(
     H: Float, left: Float, right: Float, multipliers: Float, on_face: bool = False
 ) -> Float:
-    """(k, r, r), symmetric directions in which H can move to both sides without touching a tight margin.
+    """(k, r, r), symmetric directions in which H can move to both sides.
 
-    `on_face` counts in the affine hull of the face: only margins with λ > 0 are held.
+    No tight margin changes along them. `on_face` counts in the affine hull of the face: only
+    margins with λ > 0 are held.
     """
     tight = multipliers > _ZERO * multipliers.max()
     if not on_face:

@@ -1,15 +1,16 @@
 """Least-distance problems: min ‖W‖_F subject to <D_j z_j', W> ≥ b_j (= b_j where free).
 
-The dual is min ½ λ'Gλ − b'λ over λ ≥ 0 with the Gram matrix G = (DD') ∘ (ZZ'), and W = Σ λ_j D_j z_j'.
+The dual is min ½ λ'Gλ − b'λ over λ ≥ 0 with the Gram matrix G = (DD') ∘ (ZZ'), and
+W = Σ λ_j D_j z_j'.
 
 Two methods, chosen by measurement (one thread; n, T, d as in the paper's figures):
 
 * *Block principal pivoting* on G (Júdice and Pires 1994; safeguards of Kim and Park 2011): exchange
-  every index of wrong sign at once.  It needs 2 to 8 Cholesky factorisations whether there are 20 or
-  3800 constraints, so it wins wherever the rows are (nearly) independent.
-* *Lawson–Hanson NNLS* on [A'; b'] u ≈ e_last, whose residual gives W.  Here zero residual is the same as
-  infeasible, and dependent rows do no harm: it takes over where pivoting does not settle, that is,
-  for many more constraints than dimensions, near the feasibility threshold and beyond it.
+  every index of wrong sign at once.  It needs 2 to 8 Cholesky factorisations whether there are 20
+  or 3800 constraints, so it wins wherever the rows are (nearly) independent.
+* *Lawson–Hanson NNLS* on [A'; b'] u ≈ e_last, whose residual gives W.  Here zero residual is the
+  same as infeasible, and dependent rows do no harm: it takes over where pivoting does not settle,
+  that is, for many more constraints than dimensions, near the feasibility threshold and beyond it.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _stacked(rows: Rows, b: Float) -> Float:
     """The NNLS matrix [A'; b'] with the rows in the smaller of the two dimensions."""
     A = rows.matrix().T
     if A.shape[0] > A.shape[1]:
-        A = np.linalg.qr(A, mode="r")
+        A = np.asarray(np.linalg.qr(A, mode="r"))
     return np.vstack([A, b])
 
 
@@ -179,7 +180,7 @@ def _robust(rows: Rows, G: Float) -> tuple[Float, Float, Float | None]:
 
 
 def _sharpened(rows: Rows, u: Float) -> Float:
-    """Push a nearly vanishing combination to rounding level: project u on the null space of its rows."""
+    """Project u on the null space of its rows: a combination that vanishes up to rounding."""
     index = np.flatnonzero(u)
     A = rows.matrix()[index].T
     correction = np.linalg.lstsq(A, A @ u[index], rcond=1e-13)[0]

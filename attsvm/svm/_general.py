@@ -33,12 +33,13 @@ class GeneralSolution:
     W_mm
         (d, d), least norm under the margins and equalities; NaN when infeasible.
     W_fin
-        (d, d), least norm with the attention ratios inside O_i; NaN when they contradict each other.
+        (d, d), least norm with the attention ratios inside O_i; NaN when they contradict each
+        other.
     dual
         (n, T), multipliers of W_mm: λ ≥ 0 for t ∉ O_i, free in sign for t ∈ O_i, 0 at r_i.
     objective, bound, gap
-        ‖W_mm‖, Σ_{t ∉ O_i} λ_it / ‖Σ λ_it D_it z_i'‖_dual (a lower bound for every feasible W, because
-        the right-hand side of each equality is 0), and (objective − bound) / objective.
+        ‖W_mm‖, Σ_{t ∉ O_i} λ_it / ‖Σ λ_it D_it z_i'‖_dual (a lower bound for every feasible W,
+        because the right-hand side of each equality is 0), and (objective − bound) / objective.
     min_margin
         min over i, t ∈ O_i, τ ∉ O_i of (x_it − x_iτ)' W_mm z_i.
     equality_violation
@@ -46,12 +47,13 @@ class GeneralSolution:
     finite_residual
         max over i, t ∈ O_i of |D_it' W_fin z_i − log(s_{i,r_i}/s_it)|, divided by max(1, |log|).
     finite_dual, finite_gap
-        (n, T) multipliers of W_fin and its relative gap to Σ λ_it log(s_{i,r_i}/s_it)/‖Σ λ_it D_it z_i'‖_dual.
+        (n, T) multipliers of W_fin and its relative gap to the bound
+        Σ λ_it log(s_{i,r_i}/s_it) / ‖Σ λ_it D_it z_i'‖_dual.
     status, finite_status
         Of W_mm and of W_fin.
     certificate, finite_certificate
-        (n, T), Farkas multipliers where the status is INFEASIBLE: Σ c_it D_it z_i' = 0 up to rounding
-        while Σ c_it b_it > 0 for the right-hand sides b; c ≥ 0 for t ∉ O_i.
+        (n, T), Farkas multipliers where the status is INFEASIBLE: Σ c_it D_it z_i' = 0 up to
+        rounding while Σ c_it b_it > 0 for the right-hand sides b; c ≥ 0 for t ∉ O_i.
     """
 
     X: Float
@@ -142,8 +144,8 @@ def solve_general(
     ArgumentError
         If an argument has the wrong shape, dtype or value; it names the argument.
     InfeasibleError
-        If W_mm does not exist, or the attention ratios contradict each other (they cannot when they are a
-        softmax of X W z), and `on_infeasible` is "raise".
+        If W_mm does not exist, or the attention ratios contradict each other (they cannot when they
+        are a softmax of X W z), and `on_infeasible` is "raise".
     """
     _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
     norm = _checks.choice("norm", norm, ("fro", "nuc"))
@@ -175,7 +177,8 @@ def solve_general(
     inside[np.arange(n), reference] = False
     logs = np.zeros((n, T))
     logs[inside] = (
-        np.log(np.take_along_axis(attention, reference[:, None], 1)) - np.log(np.where(inside, attention, 1.0))
+        np.log(np.take_along_axis(attention, reference[:, None], 1))
+        - np.log(np.where(inside, attention, 1.0))
     )[inside]  # fmt: skip
 
     W_mm, dual, proof = _program(D, Z, present & ~selected, inside, np.zeros((n, T)), norm)
@@ -233,9 +236,7 @@ def _program(
 
 def _take(rows: Rows, index: NDArray[Any]) -> Rows:
     free = None if rows.free is None else rows.free[index]
-    return Rows(
-        rows.D[index], rows.Z[index], rows.b[index], free, rows.norms[index], rows.scale
-    )
+    return Rows(rows.D[index], rows.Z[index], rows.b[index], free, rows.norms[index], rows.scale)
 
 
 def _independent(rows: Rows) -> tuple[NDArray[np.int64], Float | None]:
@@ -354,7 +355,7 @@ def _judge(
     else:
         finite_status = Status.INACCURATE
     return GeneralSolution(
-        X, Z, selected, norm, tolerance, W, W_fin, dual, objective, bound, gap, margin, spread, status,
-        certificate if status is Status.INFEASIBLE else None, finite_dual, finite_gap, residual,
-        finite_status, finite_certificate if finite_status is Status.INFEASIBLE else None,
+        X, Z, selected, norm, tolerance, W, W_fin, dual, objective, bound, gap, margin, spread,
+        status, certificate if status is Status.INFEASIBLE else None, finite_dual, finite_gap,
+        residual, finite_status, finite_certificate if finite_status is Status.INFEASIBLE else None,
     )  # fmt: skip

@@ -72,7 +72,8 @@ def solve_lp(
 def _entrywise(rows: Rows, start: Float, p: float) -> tuple[Float, Float]:
     """W (d, d) and multipliers, following p from 2 to its value in moderate steps."""
     d = rows.D.shape[1]
-    # Units in which the Frobenius solution has entries of size about one, where powers are harmless.
+    # Units in which the Frobenius solution has entries of size about one, where powers are
+    # harmless.
     size = float(np.abs(rows.combine(start)).max())
     A, b = rows.matrix(), rows.b / size
     w, y = A.T @ (start / size), start / size
@@ -110,7 +111,10 @@ def _interior_point(A: Float, b: Float, w: Float, y: Float, p: float) -> tuple[F
             off = w - np.sign(M) * np.abs(M) ** (q - 1.0)
         primal = A @ w - s - b
         size = max(1.0, float(np.abs(w).max()))
-        if mu * m < 1e-15 * float(y @ b) and max(np.abs(off).max(), np.abs(primal).max()) < 1e-14 * size:
+        if (
+            mu * m < 1e-15 * float(y @ b)
+            and max(np.abs(off).max(), np.abs(primal).max()) < 1e-14 * size
+        ):
             break
         # dw = inverse·(A'dy − off) (p ≥ 2) or inverse·A'dy − off (p < 2).
         shift = inverse * off if p >= 2.0 else off

@@ -7,12 +7,12 @@ With the dilation 𝓜(λ) = [[0, M], [M', 0]] of M(λ) = Σ λ_j D_j z_j' the p
 
 Every 𝓐_j has rank two, so the Schur complement of a primal-dual step is a sum of Hadamard products
 of Gram matrices (`_schur`): one step costs a few matrix products and one Cholesky factor of size m.
-That is why this module has an interior-point method of its own (`_Path`) instead of a general solver,
-which would handle a dense block of size (p+q)² for each of m constraints.
+That is why this module has an interior-point method of its own (`_Path`) instead of a general
+solver, which would handle a dense block of size (p+q)² for each of m constraints.
 
-The path stops at about eight digits.  `_polish` then solves the optimality conditions on the face it
-points to by Newton's method with the exact curvature (Overton and Womersley 1995): that gives the
-remaining digits and a W of exactly low rank.
+The path stops at about eight digits.  `_polish` then solves the optimality conditions on the face
+it points to by Newton's method with the exact curvature (Overton and Womersley 1995): that gives
+the remaining digits and a W of exactly low rank.
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ class _Path:
         mu = (float((X * S).sum()) + float(s[bound] @ y[bound])) / count
         B = _schur(D, Z, X, S_inverse)
         size = len(y) + 1
-        # The multiplier of an equality has no slack term; a speck keeps dependent rows factorisable.
+        # The multiplier of an equality has no slack term; a speck keeps dependent rows
+        # factorisable.
         B.flat[::size] += np.where(bound, s / np.where(bound, y, 1.0), 1e-13 * B.flat[::size])
         factor, info = dpotrf(B, lower=1, clean=0)
         if info:
@@ -226,9 +227,10 @@ class _Path:
 
 
 def _rest_of_top(M: Float, r: int) -> tuple[Float, Float, Float, Float]:
-    """Top r singular vectors U1, V1, all singular values, and R = Σ_{k not top} e_k e_k' / (1 − μ_k).
+    """Top r singular vectors U1, V1 of M, all its singular values, and R.
 
-    μ_k, e_k are the eigenvalues and eigenvectors of the dilation of M.
+    R = Σ_k e_k e_k' / (1 − μ_k) over the k that are not on top, where μ_k, e_k are the eigenvalues
+    and eigenvectors of the dilation of M.
     """
     p, q = M.shape
     U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
@@ -267,19 +269,22 @@ def _solve_symmetric(K: Float, right: Float, reach: float) -> Float:
     A step longer than `reach` is no Newton step: it comes from such a direction.
     """
     try:
-        solution = np.linalg.solve(K, right)
+        solution: Float = np.linalg.solve(K, right)
         if float(np.abs(solution).max()) <= reach:
             return solution
     except np.linalg.LinAlgError:
         # Exactly singular: the shortest solution below is the one that is meant.
         solution = right
-    return np.linalg.lstsq(K, right, rcond=1e-9)[0]
+    shortest: Float = np.linalg.lstsq(K, right, rcond=1e-9)[0]
+    return shortest
 
 
-def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_], r: int) -> Candidate:
+def _polish(
+    rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_], r: int
+) -> Candidate:
     """Newton's method on the face {λ_j = 0 off `active`, the r top singular values of M equal 1}.
 
-    With the top singular vectors U1, V1 of M(λ), W = U1 H V1' and Q = 2 <𝓐_j, X̄ 𝓐_k R>, one step is
+    With the top singular vectors U1, V1 of M(λ), W = U1 H V1' and Q = 2 <𝓐_j, X̄ 𝓐_k R>, a step is
 
         [Q  J'] [δ]   [b − J'h  ]
         [J  0 ] [η] = [I − Σ_top],     J_j = sym(U1'D_j z_j'V1),  h = H packed, h ← h + η.
@@ -291,7 +296,8 @@ def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_],
     for _ in range(6):
         U, V, sigma, R = _rest_of_top(rows.combine(y), r)
         J = _packed(D @ U, Z @ V)
-        # The vectors of a cluster of singular values are only fixed up to rotation: H has to follow.
+        # The vectors of a cluster of singular values are only fixed up to rotation: H has to
+        # follow.
         H = U.T @ W @ V
         H = 0.5 * (H + H.T)
         E = np.vstack([U, V]) * np.sqrt(0.5)
@@ -302,9 +308,7 @@ def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_],
         K[:k, k:] = J.T
         row, column = np.triu_indices(r)
         h = H[row, column] * np.where(row == column, 1.0, np.sqrt(2.0))
-        right = np.concatenate(
-            [b - h @ J, np.where(row == column, 1.0 - sigma[row], 0.0)]
-        )
+        right = np.concatenate([b - h @ J, np.where(row == column, 1.0 - sigma[row], 0.0)])
         reach = 0.1 * max(float(np.abs(y).max()), float(np.abs(h).max()))
         solution = _solve_symmetric(K, right, reach)
         H = _unpacked(h + solution[k:], r)
@@ -328,7 +332,7 @@ def _polish(rows: Rows, W: Float, multipliers: Float, active: NDArray[np.bool_],
 
 
 def _face(path: _Path, bias: float = 1.0) -> tuple[NDArray[np.bool_], int]:
-    """Active constraints and rank: of each complementary pair (λ_j, s_j), (σ_k(W), 1 − σ_k(M)) the larger.
+    """Active constraints and rank: the larger of each pair (λ_j, s_j), (σ_k(W), 1 − σ_k(M)) counts.
 
     Where strict complementarity fails both tend to 0 together; `bias` > 1 then takes such pairs in.
     """

@@ -47,8 +47,9 @@ class Tolerance:
     violation
         Largest 1 − min_j a_j(W) of a solved instance.
     farkas
-        An instance is infeasible if ‖Σ λ_j a_j‖_F ≤ farkas · Σ λ_j ‖a_j‖_F for some λ ≥ 0, λ ≠ 0: any
-        W with the margins would then have ‖W‖_F ≥ Σλ_j / (farkas · Σλ_j‖a_j‖), beyond float64's reach.
+        An instance is infeasible if ‖Σ λ_j a_j‖_F ≤ farkas · Σ λ_j ‖a_j‖_F for some λ ≥ 0, λ ≠ 0:
+        any W with the margins would then have ‖W‖_F ≥ Σλ_j / (farkas · Σλ_j‖a_j‖), beyond float64's
+        reach.
     """
 
     gap: float = 1e-9
@@ -79,8 +80,8 @@ class Solution:
     objective
         ‖W‖ in the norm of the program; inf when infeasible.
     bound
-        A lower bound on ‖W'‖ of every feasible W': Σλ / ‖Σ λ_it D_it z_i'‖_dual, where the dual norm is
-        Frobenius for Frobenius and the spectral norm for nuclear. Follows from
+        A lower bound on ‖W'‖ of every feasible W': Σλ / ‖Σ λ_it D_it z_i'‖_dual, where the dual
+        norm is Frobenius for Frobenius and the spectral norm for nuclear. Follows from
         Σλ ≤ <Σ λ_it D_it z_i', W'> ≤ ‖Σ λ_it D_it z_i'‖_dual ‖W'‖.
     gap
         (objective − bound) / objective; 0 if the objective is 0; NaN when infeasible.
@@ -88,7 +89,8 @@ class Solution:
         min over the constraints of a_it(W); inf without constraints, NaN when infeasible.
     certificate
         (n, T), Farkas multipliers when infeasible, else None: λ ≥ 0 with Σ λ_it D_it z_i' = 0 up to
-        rounding, normalised to Σ λ_it ‖D_it‖‖z_i‖ = 1 (to Σλ = 1 if the constraint itself is 0 ≥ 1).
+        rounding, normalised to Σ λ_it ‖D_it‖‖z_i‖ = 1 (to Σλ = 1 if the constraint itself is 0 ≥
+        1).
     power
         The exponent p of the ℓp program (norm "lp"), else None.
     """
@@ -123,10 +125,11 @@ class Solution:
         """(d,), of W, falling; NaN when infeasible."""
         if self.status is Status.INFEASIBLE:
             return np.full(self.W.shape[0], np.nan)
-        return np.linalg.svd(self.W, compute_uv=False)
+        values: Float = np.linalg.svd(self.W, compute_uv=False)
+        return values
 
     def rank(self, tolerance: float = 1e-6) -> int:
-        """Number of singular values above `tolerance` times the largest; 0 for W = 0 and infeasible."""
+        """Number of singular values above `tolerance` times the largest; 0 if W = 0 or NaN."""
         tolerance = _checks.number("tolerance", tolerance, at_least=0.0, below=1.0)
         values = self.singular_values()
         return int((values > tolerance * values[0]).sum())
@@ -157,9 +160,7 @@ class Solution:
         D = self.X[np.arange(n), self.tokens][:, None] - self.X
         sequence, token = np.nonzero(~np.isnan(self.margins()))
         M = np.einsum("nt,ntd->nd", self.dual, D).T @ self.Z
-        return face_of(
-            self.W, M, D[sequence, token], self.Z[sequence], self.dual[sequence, token]
-        )
+        return face_of(self.W, M, D[sequence, token], self.Z[sequence], self.dual[sequence, token])
 
     def rank_interval(self) -> tuple[int, int]:
         """(lowest rank found among the solutions, rank of the returned W); equal if W is unique."""
@@ -256,11 +257,9 @@ def certify(
     total = dual.sum((1, 2))
     bound = np.divide(total, dual_norm, out=np.zeros(B), where=dual_norm > 0)
     gap = np.divide(objective - bound, objective, out=np.zeros(B), where=objective > 0)
-    empty = ~batch.valid.any((1, 2))
-    solved = empty | (
-        (margin >= 1.0 - tolerance.violation) & (gap <= tolerance.gap_for(norm))
-    )
-    proof = farkas.any((1, 2))
+    empty = ~np.atleast_1d(batch.valid.any((1, 2)))
+    solved = empty | ((margin >= 1.0 - tolerance.violation) & (gap <= tolerance.gap_for(norm)))
+    proof = np.atleast_1d(farkas.any((1, 2)))
     solutions = []
     for i in range(B):
         X, Z, tokens = batch.X[i], batch.Z[i], batch.tokens[i]
