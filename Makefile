@@ -14,7 +14,7 @@ STAMP := $(VENV)/attsvm-stamp
 PIP := $(PY) -m pip --disable-pip-version-check
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help book test serve lab bench lint lock clean distclean env browser
+.PHONY: help book test serve lab bench lint lock clean distclean env
 
 help:
 	@echo "make book      execute the chapters that changed, render the site (PROFILE=full or quick)"

@@ -6,6 +6,8 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
 
 from attsvm.book.layout import Layout
 
@@ -25,17 +27,33 @@ def exclusive(layout: Layout, say: Callable[[str], None]) -> Iterator[None]:
     say
         Told once if another build has to be waited for.
     """
-    layout.output.mkdir(parents=True, exist_ok=True)
-    with layout.guard.open("a+", encoding="utf-8") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            stream.seek(0)
-            owner = stream.read().strip() or "unknown"
-            say(f"Another build (process {owner}) is using {layout.output}: waiting for it.")
-            fcntl.flock(stream, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as stack:
+        while True:
+            layout.output.mkdir(parents=True, exist_ok=True)
+            stream = stack.enter_context(layout.guard.open("a+", encoding="utf-8"))
+            _lock(stream, layout, say)
+            if _is_at(stream, layout.guard):
+                break
+            stream.close()  # `attsvm clean` removed this file while we waited for it
         stream.seek(0)
         stream.truncate()
         stream.write(f"{os.getpid()}\n")
         stream.flush()
         yield
+
+
+def _lock(stream: IO[str], layout: Layout, say: Callable[[str], None]) -> None:
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.seek(0)
+        owner = stream.read().strip() or "unknown"
+        say(f"Another build (process {owner}) is using {layout.output}: waiting for it.")
+        fcntl.flock(stream, fcntl.LOCK_EX)
+
+
+def _is_at(stream: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

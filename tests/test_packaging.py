@@ -1,0 +1,266 @@
+"""Pins, metadata, licences, workflows and the Makefile agree with each other and with reality."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+import attsvm
+from attsvm.book import pins
+
+ROOT = Path(__file__).parent.parent
+LOCK = pins.read_lock(ROOT / "requirements.lock")
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def locked_requirements() -> list[Requirement]:
+    """What pyproject asks for, but for the extras that are declared and not locked."""
+    texts = PROJECT["dependencies"] + [text for name in pins.EXTRAS for text in EXTRAS[name]]
+    found = [Requirement(text) for text in texts]
+    return [requirement for requirement in found if requirement.name != pins.PROJECT]
+
+
+@pytest.mark.parametrize("requirement", locked_requirements(), ids=lambda r: r.name)
+def test_pin_satisfies_the_declared_range(requirement: Requirement) -> None:
+    pinned = LOCK[canonicalize_name(requirement.name)]
+    assert requirement.specifier.contains(pinned)
+
+
+def test_environment_is_the_lock() -> None:
+    installed = {name: Version(importlib.metadata.version(name)).public for name in LOCK}
+    assert installed == LOCK
+
+
+def test_lock_holds_every_transitive_requirement() -> None:
+    # Packages that only other Pythons or systems need are resolved there; nothing else may differ.
+    assert set(pins.required()) <= set(LOCK)
+    if sys.version_info[:2] == tuple(map(int, pins.PYTHON.split("."))) and sys.platform == "linux":
+        assert pins.required() == LOCK
+        assert (ROOT / "requirements.lock").read_text() == pins.lock_text(LOCK)
+
+
+def test_lock_can_be_installed_by_strangers() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    assert all(re.fullmatch(r"[a-z0-9.-]+==[0-9][0-9a-z.!]*", f"{n}=={v}") for n, v in LOCK.items())
+    assert "://" not in text
+    assert Version(LOCK["torch"]).local is None
+
+
+def test_conda_environment_has_the_same_pins() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    python, pip, from_pip = environment["dependencies"]
+    assert Version(python.partition("=")[2]) >= Version("3.11")
+    assert pip == "pip"
+    assert from_pip["pip"] == [*(f"{n}=={v}" for n, v in LOCK.items()), "--editable ."]
+
+
+def test_refreshing_notices_a_changed_lock(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "attsvm.book.pins", "--root", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert subprocess.run([*command, "--check"], check=False, capture_output=True).returncode == 0
+    lock = tmp_path / "requirements.lock"
+    lock.write_text(lock.read_text().replace("numpy==", "numpy==1"))
+    done = subprocess.run([*command, "--check"], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "requirements.lock: differs from what is installed\n"
+
+
+def test_line_without_an_exact_version_is_no_pin(tmp_path: Path) -> None:
+    (tmp_path / "some.lock").write_text("numpy>=2\n")
+    with pytest.raises(ValueError, match="expected name==version, got 'numpy>=2'"):
+        pins.read_lock(tmp_path / "some.lock")
+
+
+def test_jupyter_book_is_the_one_that_reads_these_files() -> None:
+    assert Version(LOCK["jupyter-book"]) < Version("2")
+
+
+def test_entry_points_are_installed_and_load() -> None:
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="attsvm")
+    assert callable(script.load())
+    (renderer,) = importlib.metadata.entry_points(group="myst_nb.mime_renderers", name="companion")
+    assert callable(renderer.load().handle_mime)
+
+
+def test_package_data_is_there() -> None:
+    package = Path(attsvm.__file__).parent
+    assert (package / "py.typed").is_file()
+    assert (package / "claims.toml").is_file()
+
+
+def test_one_version_everywhere() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    versions = {PROJECT["version"], attsvm.__version__, str(citation["version"])}
+    assert versions == {importlib.metadata.version("attsvm")}
+
+
+def test_citation_names_the_paper() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    (paper,) = citation["references"]
+    assert paper["title"] == "Transformers as Support Vector Machines"
+    assert [author["family-names"] for author in paper["authors"]] == [
+        "Ataee Tarzanagh",
+        "Li",
+        "Thrampoulidis",
+        "Oymak",
+    ]
+    assert {"value": "arXiv:2308.16898", "type": "other"} in paper["identifiers"]
+
+
+def test_licences_are_stated() -> None:
+    assert "MIT License" in (ROOT / "LICENSE").read_text()
+    prose = (ROOT / "LICENSE-prose").read_text()
+    assert "https://creativecommons.org/licenses/by/4.0/legalcode" in prose
+    assert PROJECT["license"] == "MIT AND CC-BY-4.0"
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflow_is_pinned_and_modest(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    allowed = {"contents": {"read"}, "pages": {"write"}, "id-token": {"write"}}
+    for name, job in workflow["jobs"].items():
+        assert job["timeout-minutes"] <= 90, name
+        for permission, level in job.get("permissions", {}).items():
+            assert level in allowed[permission], name
+        for step in job["steps"]:
+            if "uses" in step:
+                assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", step["uses"]), step["uses"]
+            # Text that strangers write (titles, branch names) must not be pasted into a shell.
+            assert "${{ github.event" not in step.get("run", "")
+            assert "${{ github.head_ref" not in step.get("run", "")
+    # A commit alone tells nobody what it is: the version stands beside it.
+    lines = [line for line in path.read_text().splitlines() if "uses:" in line]
+    assert all(re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line) for line in lines)
+
+
+def test_workflows_cover_the_supported_pythons() -> None:
+    matrix = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
+    tested = matrix["jobs"]["test"]["strategy"]["matrix"]["python"]
+    prefix = "Programming Language :: Python :: "
+    declared = [c.removeprefix(prefix) for c in PROJECT["classifiers"] if c.startswith(prefix)]
+    assert tested == [version for version in declared if "." in version]
+
+
+def test_ci_script_builds_then_tests() -> None:
+    text = (ROOT / ".ci" / "run").read_text()
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert text.index("make book") < text.index("make test")
+    assert text.rstrip().endswith("make test")
+    subprocess.run(["bash", "-n", str(ROOT / ".ci" / "run")], check=True)
+
+
+# A stand-in for Python that makes an environment of one more stand-in, and notes what is asked.
+STAND_IN = """#!/bin/sh
+case "$1 $2" in
+  "-m venv")
+    mkdir -p "$3/bin"
+    cp "$0" "$3/bin/python" ;;
+  "--version "*)
+    echo "Python 3.12.0" ;;
+  "-m pip"|"-m attsvm")
+    echo "$@" >> "$LOG" ;;
+esac
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The files that make needs, in a folder whose name has a space."""
+    folder = tmp_path / "a clone"
+    folder.mkdir()
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    python = tmp_path / "python"
+    python.write_text(STAND_IN)
+    python.chmod(0o755)
+    return folder
+
+
+def make(folder: Path, *arguments: str, log: Path | None = None) -> tuple[int, str]:
+    """Run make with the stand-in; exit code and everything it said."""
+    noted = {"LOG": str(log or folder.parent / "log")}
+    outer = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "--no-print-directory", *arguments],
+        cwd=folder,
+        env=outer | noted,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_make_creates_one_environment_and_reuses_it(checkout: Path) -> None:
+    log = checkout.parent / "log"
+    python = "PYTHON=../python"
+    code, said = make(checkout, "book", "PROFILE=quick", python)
+    assert code == 0, said
+    assert "Making the environment .venv with ../python (Python 3.12.0)" in said
+    assert "Installing the packages of requirements.lock" in said
+    assert "Building the book, profile quick" in said
+    first = log.read_text().splitlines()
+    assert len([line for line in first if "-m pip" in line]) == 2
+    assert first[-1] == "-m attsvm build --profile quick --jobs 2"
+    code, said = make(checkout, "book", python)
+    assert code == 0, said
+    assert "environment" not in said
+    assert log.read_text().splitlines()[len(first) :] == ["-m attsvm build --profile full --jobs 2"]
+
+
+def test_make_follows_the_lock_and_the_folder(checkout: Path) -> None:
+    python = "PYTHON=../python"
+    assert make(checkout, "env", python)[0] == 0
+    with (checkout / "requirements.lock").open("a") as lock:
+        lock.write("six==1\n")
+    said = make(checkout, "env", python)[1]
+    assert "Installing the packages" in said
+    assert "Making" not in said
+    moved = checkout.rename(checkout.with_name("another clone"))
+    said = make(moved, "env", python)[1]
+    assert "does not work here: making it anew" in said
+    assert "Making the environment" in said
+
+
+def test_make_without_a_fitting_python_says_so(checkout: Path) -> None:
+    code, said = make(checkout, "env", "PYTHON=/no/such/python")
+    assert code != 0
+    assert "Python 3.11 or newer is needed and was not found" in said
+    assert not (checkout / ".venv").exists()
+
+
+def test_failed_installation_is_taken_up_again(checkout: Path) -> None:
+    python = checkout.parent / "python"
+    python.write_text(STAND_IN.replace('echo "$@" >> "$LOG"', "exit 1"))
+    code, _ = make(checkout, "env", "PYTHON=../python")
+    assert code != 0
+    shutil.rmtree(checkout / ".venv")
+    python.write_text(STAND_IN)
+    code, said = make(checkout, "env", "PYTHON=../python")
+    assert code == 0
+    assert "Installing the packages" in said
+
+
+def test_make_help_names_every_target(checkout: Path) -> None:
+    targets = re.findall(r"^\.PHONY: (.*)$", (checkout / "Makefile").read_text(), re.MULTILINE)
+    said = make(checkout)[1]
+    hidden = {"help", "env"}
+    assert [t for t in targets[0].split() if t not in hidden and f"make {t}" not in said] == []
