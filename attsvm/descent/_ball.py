@@ -1,4 +1,4 @@
-"""Newton's method over a Euclidean ball, for smooth functions that need not be convex."""
+"""Trust-region Newton method over a Euclidean ball, for smooth functions, convex or not."""
 
 from __future__ import annotations
 
@@ -47,19 +47,36 @@ def _model_minimizer(values: Array, vectors: Array, linear: Array, radius: float
     return y * (radius / np.linalg.norm(y))
 
 
+def _on_sphere(x: Array, gradient: Array, hessian: Array) -> tuple[Array, Array]:
+    """Gradient and Hessian of the function along the sphere through x.
+
+    With the multiplier μ = −gradient'x/‖x‖² and the tangent projection P: P gradient and
+    P (H + μ) P.  The radial direction, which a step along the sphere does not take, is made stiff.
+    """
+    unit = x / np.linalg.norm(x)
+    mu = -float(gradient @ unit) / float(np.linalg.norm(x))
+    tangent = gradient - (gradient @ unit) * unit
+    across = hessian @ unit
+    curved = hessian - np.outer(unit, across) - np.outer(across, unit)
+    curved += (float(unit @ across) - mu) * np.outer(unit, unit)
+    curved[np.diag_indices_from(curved)] += mu
+    return tangent, curved + (float(np.abs(curved).max()) + mu) * np.outer(unit, unit)
+
+
 def minimize_over_ball(
     function: Callable[[Array], tuple[float, Array, Array]],
     start: Array,
     radius: float,
     residual: Callable[[Array, Array], float],
     tolerance: float,
-    iterations: int = 200,
+    iterations: int = 300,
 ) -> tuple[Array, float]:
-    """Minimise over ‖x‖ ≤ radius by models that are solved exactly on the ball.
+    """Minimise over ‖x‖ ≤ radius.
 
-    Each iteration minimises gradient'(y − x) + ½ (y − x)'(H + τ)(y − x) over the whole ball; τ adapts
-    to how well the model foretold the decrease.  Near a solution τ shrinks and convergence is
-    quadratic.
+    On the boundary, where the function wants to leave the ball, steps go along the sphere; else
+    they are ordinary ones, cut at the boundary.  Either way a step minimises a quadratic model over
+    a trust region exactly, by eigenvectors, so that saddle points do not hold it; close to a
+    solution it is Newton's step.
 
     Parameters
     ----------
@@ -74,7 +91,7 @@ def minimize_over_ball(
     tolerance
         Stop at this residual.
     iterations
-        At most so many models; the best point seen is answered in any case.
+        At most so many models.
 
     Returns
     -------
@@ -86,29 +103,36 @@ def minimize_over_ball(
         x *= radius / norm
     value, gradient, hessian = function(x)
     distance = residual(x, gradient)
-    values, vectors = np.linalg.eigh(hessian)
-    damping, stalled = 0.0, 0
+    trust, stalled = radius, 0
+    model: tuple[Array, Array, Array, Array, bool] | None = None
     for _ in range(iterations):
         if distance <= tolerance or stalled >= 8:
             break
-        linear = gradient - hessian @ x - damping * x
-        y = _model_minimizer(values + damping, vectors, linear, radius)
-        move = y - x
-        foretold = float(gradient @ move + 0.5 * move @ (hessian @ move))
+        if model is None:
+            bound = np.linalg.norm(x) > radius * (1.0 - 1e-12) and gradient @ x < 0
+            linear, curved = _on_sphere(x, gradient, hessian) if bound else (gradient, hessian)
+            model = (linear, curved, *np.linalg.eigh(curved), bool(bound))
+        linear, curved, values, vectors, bound = model
+        move = _model_minimizer(values, vectors, linear, trust)
+        y = x + move
+        reached = float(np.linalg.norm(y))
+        if bound or reached > radius:
+            y *= radius / reached
+        foretold = float(linear @ move + 0.5 * move @ (curved @ move))
         trial, trial_gradient, trial_hessian = function(y)
         now = residual(y, trial_gradient)
         # Below the rounding of the value only the residual can tell whether a step was good.
         rounding = 1e-13 * max(1.0, abs(value))
         blind = abs(trial - value) <= rounding and abs(foretold) <= rounding
         ratio = (trial - value) / foretold if foretold < 0 else -1.0
-        unit = float(np.abs(values).max()) + float(np.linalg.norm(gradient)) / radius
-        if (now < distance) if blind else (ratio > 0.05):
+        length = float(np.linalg.norm(move))
+        if (now < distance) if blind else (ratio > 0.05 and trial < value):
             x, value, gradient, hessian, distance = y, trial, trial_gradient, trial_hessian, now
-            values, vectors = np.linalg.eigh(hessian)
-            if blind or ratio > 0.7:
-                damping = 0.0 if damping < 1e-9 * unit else damping / 8.0
-            stalled = 0
+            model, stalled = None, 0
+            if ratio > 0.7 and length > 0.5 * trust:
+                trust = min(2.0 * trust, radius)
         else:
-            damping = max(4.0 * damping, 1e-6 * unit)
             stalled += blind
+        if ratio < 0.25 and not blind:
+            trust = 0.25 * length
     return x, distance

@@ -44,7 +44,7 @@ class Layer:
         """Copy a problem with exactly one instance axis to `device`."""
 
         def convert(value: Any) -> Tensor:
-            return torch.as_tensor(np.ascontiguousarray(value), device=device)
+            return torch.tensor(np.ascontiguousarray(value), device=device)
 
         absent = None if problem.mask is None else convert(~problem.mask)
         scores = None

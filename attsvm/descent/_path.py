@@ -49,6 +49,10 @@ class RegularizationPath:
     residual: Array
 
 
+def _size(C: Array, norm: str) -> float:
+    return float(np.linalg.norm(C, "nuc" if norm == "nuc" else "fro"))
+
+
 def _angle(x: Array, gradient: Array, radius: float) -> float:
     """Residual of the Euclidean ball."""
     size = float(np.linalg.norm(x))
@@ -99,8 +103,8 @@ class _Pair:
         bend = np.einsum("ij,kl->ikjl", G, np.eye(m)).reshape(p * m, q * m)
         hessian[: p * m, p * m :] += bend
         hessian[p * m :, : p * m] += bend.T
-        # φ is constant along rotations (K A, Q A) of the factors.  Their curvature is zero only at a
-        # stationary point; without this term the model runs along them, and the steps get lost.
+        # φ is constant along rotations (K A, Q A) of the factors.  Their curvature is zero only at
+        # a stationary point; without this term the model runs along them and the steps get lost.
         rotations = self._rotations(K, Q)
         hessian += float(np.linalg.norm(G, 2)) * (rotations @ rotations.T)
         return phi, gradient, hessian
@@ -167,13 +171,13 @@ def regularization_path(
     """Minimise the loss over ‖W‖ ≤ R for growing R (regularisation-path theorem, Section 3).
 
     The Frobenius ball is the path of W, the nuclear ball that of (K, Q) with ‖K‖² + ‖Q‖² ≤ 2R.  The
-    theorem says that W/R tends to the direction of the Att-SVM solution of the optimal tokens, in the
-    Frobenius and in the nuclear norm.  The arithmetic is exact: radii at which every non-selected
-    attention weight is far below the smallest float are as good as small ones.
+    theorem says that W/R tends to the direction of the Att-SVM solution of the optimal tokens, in
+    the Frobenius and in the nuclear norm.  The arithmetic is exact: radii at which every
+    non-selected attention weight is far below the smallest float are as good as small ones.
 
-    The loss is not convex.  Each radius starts from the solution at the one before, scaled up, from the
-    minimiser over the same ball of the convex function that log(L − L*) approaches for large margins,
-    and from every matrix of `starts`; the lowest loss wins.
+    The loss is not convex.  Each radius starts from the solution at the one before, scaled up, from
+    the minimiser over the same ball of the convex function that log(L − L*) tends to for large
+    margins, and from every matrix of `starts`; the lowest loss wins.
 
     Parameters
     ----------
@@ -210,16 +214,15 @@ def regularization_path(
         return RegularizationPath(
             R, np.zeros((len(R), d, d)), norm, np.full(len(R), -np.inf), np.zeros(len(R))
         )
-    size = "nuc" if norm == "nuc" else "fro"
     directions = []
     for W in starts:
         C = loss.coordinates(_checks.array("starts", W, shape=(d, d)))
         if np.any(C):
-            directions.append(C / np.linalg.norm(C, size))
+            directions.append(C / _size(C, norm))
     # At W = 0 the steepest direction is where the path begins.
     tiny = np.finfo(float).tiny
     warm, convex = (
-        -slope / max(float(np.linalg.norm(slope, size)), tiny)
+        -slope / max(_size(slope, norm), tiny)
         for slope in (loss(np.zeros(loss.shape))[1], loss.limit(np.zeros(loss.shape))[1])
     )
 

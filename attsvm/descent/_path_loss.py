@@ -16,8 +16,8 @@ Array = NDArray[np.float64]
 class LogGap:
     """φ(W) = log(L(W) − L*) with L* = (1/n) Σ ℓ(γ_i,opt), a smooth function wherever W is finite.
 
-    L and φ have the same minimisers over any set, and φ has derivatives of order one where those of L
-    are below the smallest float.  With Δ_it = γ_i,opt − γ_it ≥ 0, S_i = Σ_t s_it Δ_it (so that
+    L and φ have the same minimisers over any set, and φ has derivatives of order one where those of
+    L are below the smallest float.  With Δ_it = γ_i,opt − γ_it ≥ 0, S_i = Σ_t s_it Δ_it (so that
     u_i = γ_i,opt − S_i) and σ_i = 1/(1 + e^{u_i}):
 
         n (L − L*) = Σ_i log(1 + (e^{S_i} − 1)/(1 + e^{γ_i,opt})),
@@ -25,12 +25,12 @@ class LogGap:
         ∂φ/∂a_it = r_it − s_it ρ_i,
 
     where all terms are positive and are formed in log space.  The Hessian is, with g = ∂φ/∂a,
-    diag(g_i) − g_i s_i' − s_i g_i' + n e^{u_i + φ} g_i g_i' in each block, minus g g' over all blocks.
+    diag(g_i) − g_i s_i' − s_i g_i' + n e^{u_i + φ} g_i g_i' in each block, minus g g' over all.
 
     W enters through coordinates C = U'W V in orthonormal bases U of the token differences and V of
     the queries: nothing outside them changes L, and every minimiser over a ball lies in them.
 
-    With `limit` the function is instead what φ tends to where the optimal tokens win by large margins,
+    `limit` is what φ tends to where the optimal tokens win by large margins,
     log Σ_i σ(−γ_i,opt) Σ_t Δ_it exp(a_it − a_i,opt) / n, which is convex.
 
     Attributes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from attsvm import _checks
 from attsvm.descent import _arithmetic, _rules
-from attsvm.descent._arithmetic import EPSILON, LogitGradient
+from attsvm.descent._arithmetic import LogitGradient
 from attsvm.descent._layer import Layer
 from attsvm.descent._records import (
     Recorder,
@@ -21,10 +20,10 @@ from attsvm.descent._records import (
     checked_keep,
     recorded_iterations,
 )
+from attsvm.descent._settings import Settings, settle
 from attsvm.descent._start import State, starting_state
 from attsvm.descent._weights import Factored, Full, Weights
 from attsvm.errors import ArgumentError, AttsvmError
-from attsvm.heads import LinearHead
 from attsvm.problem import AttentionProblem
 
 __all__ = ["DivergedError", "train"]
@@ -35,17 +34,6 @@ _CHUNK_NUMBERS = 100_000
 
 class DivergedError(AttsvmError):
     """The weights left the range of floats, as they do with too long a plain step."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Settings:
-    """What one run has decided, the same for all chunks."""
-
-    exact: bool
-    rule: Any
-    length: Callable[[int], float]
-    log_ridge: float
-    target: np.ndarray | None
 
 
 def train(
@@ -137,7 +125,7 @@ def train(
         raise ArgumentError("problem", "an AttentionProblem", type(problem).__name__)
     _checks.choice("parameterization", parameterization, ("W", "KQ"))
     iterations = _checks.integer("iterations", iterations, low=0)
-    settings = _settings(problem, parameterization, step, gradient, rule, ridge, log_ridge, target)
+    settings = settle(problem, parameterization, step, gradient, rule, ridge, log_ridge, target)
     names = checked_keep(keep, parameterization)
     measures = dict(measure or {})
     try:
@@ -175,88 +163,6 @@ def train(
         **recorder.collected(names, batch),
         measures=recorder.collected(measures, batch),
     )
-
-
-def _settings(
-    problem: AttentionProblem,
-    parameterization: str,
-    step: Any,
-    gradient: str,
-    rule: Any,
-    ridge: Any,
-    log_ridge: Any,
-    target: Any,
-) -> _Settings:
-    """Check and complete the arguments that say how to step."""
-    exact = _checks.choice("gradient", gradient, ("exact", "published")) == "exact"
-    if not callable(step):
-        size = _checks.positive("step", step)
-
-        def length(iteration: int) -> float:
-            return size
-    else:
-
-        def length(iteration: int) -> float:
-            return _checks.number(f"step({iteration})", step(iteration), at_least=0.0)
-
-    constant = length
-    if not isinstance(rule, _rules.Rule) or isinstance(rule, str):
-        _checks.choice("rule", rule, ("normalized", "decaying", "plain", "polyak"))
-        if rule == "decaying":
-
-            def length(iteration: int) -> float:
-                return constant(iteration) / np.sqrt(iteration + 1.0)
-
-        epsilon = 0.0 if exact else EPSILON
-        rule = {
-            "normalized": _rules.Normalized(epsilon),
-            "decaying": _rules.Normalized(epsilon),
-            "plain": _rules.Plain(),
-            "polyak": _rules.Polyak(),
-        }[rule]
-
-    if ridge is not None and log_ridge is not None:
-        raise ArgumentError("log_ridge", "ridge or log_ridge", "both")
-    if ridge is None and log_ridge is None:
-        ridge = EPSILON if parameterization == "KQ" and not rule.needs_gap else 0.0
-    if log_ridge is None:
-        ridge = _checks.number("ridge", ridge, at_least=0.0)
-        log_ridge = -np.inf if ridge == 0 else float(np.log(ridge))
-    else:
-        log_ridge = _checks.number("log_ridge", log_ridge)
-    optimum = None
-    if rule.needs_gap:
-        if log_ridge > -np.inf:
-            raise ArgumentError("ridge", "0 for a rule that needs the optimal loss", "a ridge")
-        optimum = _optimum(problem, exact, target)
-    elif target is not None:
-        raise ArgumentError("target", "None unless the rule is Polyak's", repr(target))
-    return _Settings(exact, rule, length, log_ridge, optimum)
-
-
-def _optimum(problem: AttentionProblem, exact: bool, target: Any) -> np.ndarray:
-    """What the arithmetic needs to measure the loss above its target, instances flattened.
-
-    Best scores (B, n) where the gap is computed without cancellation, else L* (B,).
-    """
-    count = int(np.prod(problem.batch_shape))
-    if target is not None:
-        if isinstance(problem.head, LinearHead) and exact:
-            raise ArgumentError(
-                "target", "None: for the linear head L* is known exactly", repr(target)
-            )
-        value = np.asarray(_checks.array("target", target))
-        if value.ndim and value.shape != problem.batch_shape:
-            raise ArgumentError(
-                "target", f"a number or shape {problem.batch_shape}", f"shape {value.shape}"
-            )
-        return np.broadcast_to(value, problem.batch_shape).reshape(count).copy()
-    if not isinstance(problem.head, LinearHead):
-        raise ArgumentError(
-            "target", "the optimal loss L* (known only for the linear head)", "none"
-        )
-    best = problem.scores().max(-1).reshape(count, problem.n)
-    return best if exact else np.logaddexp(0.0, -best).mean(-1)
 
 
 def _flatten(problem: AttentionProblem) -> AttentionProblem:
@@ -300,7 +206,7 @@ def _run(
     start: dict[str, np.ndarray],
     first: int,
     stop: int,
-    settings: _Settings,
+    settings: Settings,
     recorder: Recorder,
     rows: slice,
     keep: tuple[str, ...],
@@ -370,7 +276,7 @@ def _record(
     weights: Weights,
     logits: Tensor,
     iteration: int,
-    settings: _Settings,
+    settings: Settings,
     recorder: Recorder,
     rows: slice,
     keep: tuple[str, ...],
@@ -405,7 +311,7 @@ def _record(
         recorder.put(name, iteration, rows, function(snapshot))
 
 
-def _log_norm(layer: Layer, weights: Weights, logits: Tensor, settings: _Settings) -> Tensor:
+def _log_norm(layer: Layer, weights: Weights, logits: Tensor, settings: Settings) -> Tensor:
     """log ‖∇L‖ over all parameter arrays together."""
     arithmetic = _arithmetic.exact if settings.exact else _arithmetic.published
     inner: LogitGradient = arithmetic(layer, logits.clone())
