@@ -12,7 +12,7 @@ from attsvm.errors import InfeasibleError
 from attsvm.svm._constraints import Batch, read_batch
 from attsvm.svm._frobenius import least_distance
 from attsvm.svm._nuclear import nuclear_norm
-from attsvm.svm._solution import Solution, Status, Tolerance, certify
+from attsvm.svm._solution import DEFAULT, Solution, Status, Tolerance, certify
 
 Float = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def solve(
     _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
     norm = _checks.choice("norm", norm, ("fro", "nuc"))
     batch = read_batch(X, Z, tokens, mask, many=False)
-    solution = _solve_batch(batch, norm, tolerance or Tolerance())[0]
+    solution = _solve_batch(batch, norm, tolerance or DEFAULT)[0]
     if solution.status is Status.INFEASIBLE and on_infeasible == "raise":
         raise infeasible_error(solution)
     return solution
@@ -99,7 +99,7 @@ def solve_many(
     _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
     norm = _checks.choice("norm", norm, ("fro", "nuc"))
     n_jobs = _checks.integer("n_jobs", n_jobs, low=1)
-    tolerance = tolerance or Tolerance()
+    tolerance = tolerance or DEFAULT
     batch = read_batch(X, Z, tokens, mask, many=True)
     if n_jobs == 1 or len(batch) == 1:
         solutions = _solve_batch(batch, norm, tolerance)

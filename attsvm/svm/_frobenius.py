@@ -15,6 +15,9 @@ Two methods, chosen by measurement (one thread; n, T, d as in the paper's figure
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dpotrs
@@ -28,17 +31,28 @@ Float = NDArray[np.float64]
 # effect on the multipliers afterwards.
 _SHIFT = 1e-11
 _ROUNDS = 60
+_EPS = float(np.finfo(float).eps)
 
 
-def _pivot(G: Float, b: Float, free: NDArray[np.bool_] | None) -> Float | None:
+@dataclass(slots=True)
+class _Settled:
+    """Multipliers, the indices where they are not held at zero, and the Cholesky factor there."""
+
+    multipliers: Float
+    index: NDArray[np.intp]
+    factor: Float
+
+
+def _pivot(G: Float, b: Float, free: NDArray[np.bool_] | None) -> _Settled | None:
     """Multipliers by block principal pivoting, or None if it does not settle."""
     m = len(b)
     F = np.ones(m, dtype=bool)
     fewest, patience = m + 1, 3
     for _ in range(_ROUNDS):
-        index = np.flatnonzero(F)
+        index = F.nonzero()[0]
         block = G if len(index) == m else G[index[:, None], index]
-        _, solution, info = dposv(block, b[index], lower=1)
+        # The transpose of a symmetric matrix in the order LAPACK reads without copying it first.
+        factor, solution, info = dposv(block.T, b[index], lower=1)
         if info:
             return None
         multipliers = np.zeros(m)
@@ -48,9 +62,9 @@ def _pivot(G: Float, b: Float, free: NDArray[np.bool_] | None) -> Float | None:
         if free is not None:
             signs[free] = 0.0
         noise = 1e-14 * max(1.0, float(np.abs(solution).max(initial=0.0)))
-        wrong = np.flatnonzero(signs < -noise)
+        wrong = (signs < -noise).nonzero()[0]
         if len(wrong) == 0:
-            return multipliers
+            return _Settled(multipliers, index, factor)
         if len(wrong) < fewest:
             fewest, patience = len(wrong), 3
         elif patience:
@@ -62,34 +76,40 @@ def _pivot(G: Float, b: Float, free: NDArray[np.bool_] | None) -> Float | None:
     return None
 
 
-def _refine(rows: Rows, G: Float, multipliers: Float) -> tuple[Float, Float]:
+def _settled(G: Float, b: Float, multipliers: Float) -> _Settled | None:
+    """What pivoting would return for multipliers found otherwise; None if G does not factorise."""
+    index = multipliers.nonzero()[0]
+    if len(index) == 0:
+        return None
+    factor, _, info = dposv(G[index[:, None], index].T, b[index], lower=1)
+    return None if info else _Settled(multipliers, index, factor)
+
+
+def _refine(rows: Rows, start: _Settled) -> tuple[Float, Float]:
     """Solve a_j(W) = b_j on the active set to the last digit; W and its multipliers.
 
     The residual is taken from W, not from G, so that the shift of G and the rounding of its factor
     only cost steps; and W is corrected, not recomputed as Σ λ_j a_j, whose terms may cancel.
     """
-    W = rows.combine(multipliers)
-    index = np.flatnonzero(multipliers)
-    if len(index) == 0:
-        return W, multipliers
-    factor, _, info = dposv(G[index[:, None], index], rows.b[index], lower=1)
-    if info:
-        return W, multipliers
-    W, multipliers = _iterate(rows, index, factor, rows.b, W, multipliers)
+    W = rows.combine(start.multipliers)
+    if len(start.index) == 0:
+        return W, start.multipliers
+    W, multipliers = _iterate(rows, start, rows.b, W, start.multipliers)
     if rows.free is None:
         # What is left is the rounding of W, about eps·‖W‖ whatever b_j. Rows with a small b_j
         # (long tokens or queries) cannot bear it, and scaling W up would charge all for it. So ask
         # every row for that much more; it costs eps·Σλ/‖W‖ of the objective.
-        rounding = 4.0 * np.finfo(float).eps * float(np.sqrt((W * W).sum()))
-        if rounding > 1e-13 * float(rows.b[index].min()):
-            W, multipliers = _iterate(rows, index, factor, rows.b + rounding, W, multipliers)
+        rounding = 4.0 * _EPS * math.sqrt(float(np.vdot(W, W)))
+        if rounding > 1e-13 * float(rows.b[start.index].min()):
+            W, multipliers = _iterate(rows, start, rows.b + rounding, W, multipliers)
     return W, multipliers
 
 
 def _iterate(
-    rows: Rows, index: NDArray[np.intp], factor: Float, b: Float, W: Float, multipliers: Float
+    rows: Rows, start: _Settled, b: Float, W: Float, multipliers: Float
 ) -> tuple[Float, Float]:
-    """Iterative refinement of a_j(W) = b_j for j in `index`."""
+    """Iterative refinement of a_j(W) = b_j on the active set."""
+    index = start.index
     best, smallest = (W, multipliers), np.inf
     for _ in range(6):
         residual = (b - rows.values(W))[index]
@@ -100,7 +120,7 @@ def _iterate(
         if worst < 1e-16:
             break
         step = np.zeros(len(rows))
-        step[index] = dpotrs(factor, residual, lower=1)[0]
+        step[index] = dpotrs(start.factor, residual, lower=1)[0]
         W, multipliers = W + rows.combine(step), multipliers + step
     return best
 
@@ -151,9 +171,9 @@ def least_distance(rows: Rows) -> tuple[Float, Float, Float | None]:
         return np.zeros((d, d)), np.zeros(m), impossible.astype(np.float64)
     G = rows.gram()
     G.flat[:: m + 1] += _SHIFT
-    multipliers = _pivot(G, rows.b, rows.free)
-    if multipliers is not None:
-        W, multipliers = _refine(rows, G, multipliers)
+    settled = _pivot(G, rows.b, rows.free)
+    if settled is not None:
+        W, multipliers = _refine(rows, settled)
         slack = rows.values(W) - rows.b
         if rows.free is not None:
             slack[rows.free] = -np.abs(slack[rows.free])
@@ -175,7 +195,11 @@ def _robust(rows: Rows, G: Float) -> tuple[Float, Float, Float | None]:
             break
         rescale *= float(np.sqrt(max(rest, 1e-12)))
     if rest > 1e-9:
-        return *_refine(rows, G, u / (rest * rescale)), None
+        multipliers = u / (rest * rescale)
+        settled = _settled(G, rows.b, multipliers)
+        if settled is None:
+            return rows.combine(multipliers), multipliers, None
+        return *_refine(rows, settled), None
     return np.zeros_like(combination), np.zeros(len(rows)), _sharpened(rows, u)
 
 

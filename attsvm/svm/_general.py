@@ -14,7 +14,7 @@ from attsvm.errors import ArgumentError, InfeasibleError
 from attsvm.svm._constraints import Rows, normalised
 from attsvm.svm._frobenius import least_distance
 from attsvm.svm._nuclear import nuclear_norm
-from attsvm.svm._solution import Status, Tolerance
+from attsvm.svm._solution import DEFAULT, Status, Tolerance
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -149,7 +149,7 @@ def solve_general(
     """
     _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
     norm = _checks.choice("norm", norm, ("fro", "nuc"))
-    tolerance = tolerance or Tolerance()
+    tolerance = tolerance or DEFAULT
     X = _checks.array("X", X, ndim=3)
     if 0 in X.shape:
         raise ArgumentError("X", "at least one of everything", f"shape {X.shape}")

@@ -269,14 +269,13 @@ def _solve_symmetric(K: Float, right: Float, reach: float) -> Float:
     A step longer than `reach` is no Newton step: it comes from such a direction.
     """
     try:
-        solution: Float = np.linalg.solve(K, right)
+        solution = np.asarray(np.linalg.solve(K, right), dtype=np.float64)
         if float(np.abs(solution).max()) <= reach:
             return solution
     except np.linalg.LinAlgError:
         # Exactly singular: the shortest solution below is the one that is meant.
         solution = right
-    shortest: Float = np.linalg.lstsq(K, right, rcond=1e-9)[0]
-    return shortest
+    return np.asarray(np.linalg.lstsq(K, right, rcond=1e-9)[0], dtype=np.float64)
 
 
 def _polish(

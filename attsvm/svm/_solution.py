@@ -66,6 +66,9 @@ class Tolerance:
         return self.nuclear_gap if norm == "nuc" else self.gap
 
 
+DEFAULT = Tolerance()
+
+
 @dataclass(eq=False, slots=True)
 class Solution:
     """Solution of min ‖W‖ subject to a_it(W) = (x_{i,α_i} − x_it)' W z_i ≥ 1 for all i, t ≠ α_i.
@@ -125,8 +128,7 @@ class Solution:
         """(d,), of W, falling; NaN when infeasible."""
         if self.status is Status.INFEASIBLE:
             return np.full(self.W.shape[0], np.nan)
-        values: Float = np.linalg.svd(self.W, compute_uv=False)
-        return values
+        return np.asarray(np.linalg.svd(self.W, compute_uv=False), dtype=np.float64)
 
     def rank(self, tolerance: float = 1e-6) -> int:
         """Number of singular values above `tolerance` times the largest; 0 if W = 0 or NaN."""

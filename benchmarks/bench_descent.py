@@ -1,0 +1,304 @@
+"""How fast is `attsvm.descent`, beside automatic differentiation, on one thread in one run?
+
+    python benchmarks/bench_descent.py [--quick] [--json descent.json]
+
+Opponents: *authors' way*, one instance at a time, a module, autograd and an update in a Python loop,
+written from the paper's protocol; and *vmap(grad)*, all instances at once by
+``torch.func.vmap(torch.func.grad(…))`` with the same normalised update.  Both saturate like the
+authors' code; `attsvm` is timed in exact arithmetic unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from _measure import Row, growth, table, timed, write
+
+import numpy as np  # isort: skip
+import torch
+
+from attsvm import datasets, descent, metrics, svm
+from attsvm.heads import LinearHead
+from attsvm.problem import AttentionProblem
+
+SIZE = {"n": 6, "T": 8, "d": 10}
+EPSILON = 2.22e-16
+
+
+class Attention(torch.nn.Module):
+    """f(X, z) = v'X'S(X W z), or with W = K Q', as a module with torch's default start."""
+
+    def __init__(self, d: int, factored: bool) -> None:
+        super().__init__()
+        self.factored = factored
+        self.first = torch.nn.Linear(d, d, bias=False, dtype=torch.float64)
+        if factored:
+            self.second = torch.nn.Linear(d, d, bias=False, dtype=torch.float64)
+
+    def forward(self, X: torch.Tensor, Z: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        W = self.first.weight
+        if self.factored:
+            W = W @ self.second.weight.T
+        logits = torch.einsum("itd,de,ie->it", X, W, Z)
+        attention = torch.softmax(logits, -1)
+        return torch.einsum("it,itd->id", attention, X) @ v
+
+
+def authors_loop(
+    problem: AttentionProblem, iterations: int, factored: bool, start: list[Any] | None = None
+) -> list[Any]:
+    """One instance, autograd, normalised steps; answers the final arrays."""
+    X, Z, Y, v = (
+        torch.tensor(a) for a in (problem.tokens, problem.queries, problem.labels, problem.head.v)
+    )
+    model = Attention(X.shape[-1], factored)
+    parameters = list(model.parameters())
+    if start is not None:
+        with torch.no_grad():
+            for parameter, value in zip(parameters, start, strict=True):
+                parameter.copy_(torch.tensor(value))
+    for _ in range(iterations):
+        loss = torch.nn.functional.softplus(-Y * model(X, Z, v)).mean()
+        if factored:
+            loss = loss + EPSILON * sum(p.square().sum() for p in parameters)
+        model.zero_grad()
+        loss.backward()
+        with torch.no_grad():
+            for parameter in parameters:
+                gradient = parameter.grad
+                parameter -= 0.1 * gradient / (gradient.norm() + EPSILON)
+    return [parameter.detach().numpy() for parameter in parameters]
+
+
+def vmap_loop(problems: AttentionProblem, iterations: int, factored: bool) -> None:
+    """All instances at once by vmap(grad)."""
+    data = [
+        torch.tensor(a)
+        for a in (problems.tokens, problems.queries, problems.labels, problems.head.v)
+    ]
+    B, d = len(problems), problems.d
+    shapes = [(d, d)] * (2 if factored else 1)
+    arrays = [torch.tensor(a) for a in descent.random_weights(range(B), shapes)]
+
+    def loss(parameters: list[Any], X: Any, Z: Any, Y: Any, v: Any) -> Any:
+        W = parameters[0] @ parameters[1].T if factored else parameters[0]
+        attention = torch.softmax(((X @ W) * Z[:, None]).sum(-1), -1)
+        output = ((attention[..., None] * X).sum(1) * v).sum(-1)
+        value = torch.nn.functional.softplus(-Y * output).mean()
+        if factored:
+            value = value + EPSILON * sum(p.square().sum() for p in parameters)
+        return value
+
+    gradient = torch.func.vmap(torch.func.grad(loss))
+    for _ in range(iterations):
+        steps = gradient(arrays, *data)
+        for array, step in zip(arrays, steps, strict=True):
+            norm = torch.linalg.vector_norm(step, dim=(1, 2), keepdim=True)
+            array -= 0.1 * step / (norm + EPSILON)
+
+
+def agreement(problems: AttentionProblem, factored: bool) -> float:
+    """Largest difference between `published` and the authors' loop after 200 iterations."""
+    shapes = [(10, 10)] * (2 if factored else 1)
+    worst = 0.0
+    for seed in range(3):
+        start = [a[0] for a in descent.random_weights([seed], shapes)]
+        theirs = authors_loop(problems.instance(seed), 200, factored, start)
+        ours = descent.train(
+            problems.instance(seed),
+            "KQ" if factored else "W",
+            iterations=200,
+            gradient="published",
+            initial=tuple(start) if factored else start[0],
+        )
+        mine = [ours.state.K, ours.state.Q] if factored else [ours.state.W]
+        worst = max(worst, *(float(np.abs(a - b).max()) for a, b in zip(mine, theirs, strict=True)))
+    return worst
+
+
+def side_by_side(
+    problems: AttentionProblem, parameterization: str, rounds: int, targets: dict[str, float]
+) -> list[Row]:
+    """attsvm, vmap(grad) and the authors' loop in turns; the latter on one instance a round."""
+    B, iterations = len(problems), 2000
+    factored = parameterization == "KQ"
+    ways: dict[str, Callable[[int], Any]] = {
+        "attsvm, exact": lambda _: descent.train(
+            problems, parameterization, iterations=iterations, seeds=range(B)
+        ),
+        "attsvm, published": lambda _: descent.train(
+            problems,
+            parameterization,
+            iterations=iterations,
+            gradient="published",
+            seeds=range(B),
+        ),
+        "vmap(grad)": lambda _: vmap_loop(problems, iterations, factored),
+        "authors' way": lambda i: authors_loop(problems.instance(i), iterations, factored),
+    }
+    times: dict[str, list[float]] = {who: [] for who in ways}
+    for i in range(rounds):
+        for who, way in ways.items():
+            seconds, _ = timed(lambda way=way, i=i: way(i))
+            # The authors' loop would take minutes for all instances, and takes the same for each.
+            times[who].append(seconds * (B if who == "authors' way" else 1))
+    fast = times["attsvm, exact"]
+    work = f"descent, {B} instances n=6 T=8 d=10, {iterations} iterations, {parameterization}"
+    rows = []
+    for who in ways:
+        goal = targets.get(who)
+        ratio = statistics.median(s / f for s, f in zip(times[who], fast, strict=True))
+        accuracy = ""
+        if who == "attsvm, published":
+            apart = agreement(problems, factored)
+            accuracy = f"within {apart:.0e} of the authors' loop after 200 iterations"
+        if who == "authors' way":
+            accuracy = "time of one instance × their number"
+        rows.append(
+            Row(
+                work,
+                who,
+                statistics.median(times[who]),
+                None if who == "attsvm, exact" else ratio,
+                accuracy,
+                "" if goal is None else f"≥ {goal:g} ×",
+                None if goal is None else ratio >= goal,
+            )
+        )
+    return rows
+
+
+def convergence(first: int, count: int, iterations: int) -> Row:
+    """Mean correlation with the Frobenius SVM of the selected tokens, exact arithmetic."""
+    seeds = range(first, first + count)
+    problems = datasets.random_problems(seeds, **SIZE)
+    seconds, run = timed(lambda: descent.train(problems, iterations=iterations, seeds=seeds))
+    chosen = run.attention[-1].argmax(-1)
+    solutions = svm.solve_many(problems.tokens, problems.queries, chosen, norm="fro")
+    each = metrics.correlation(run.W[-1], np.stack([s.W for s in solutions]))
+    mean = float(each.mean())
+    return Row(
+        f"descent, instances {first}..{first + count - 1}, {iterations} iterations, W",
+        "attsvm, exact",
+        seconds,
+        accuracy=f"mean correlation with the SVM {mean:.5f}, median 1 − {1 - np.median(each):.0e}, "
+        f"lowest {each.min():.4f}",
+        target="mean ≥ 0.9999",
+        reached=mean >= 0.9999,
+        more={"correlations": each.tolist()},
+    )
+
+
+def many_instances(count: int) -> AttentionProblem:
+    """Unit tokens, queries and heads of E's size, drawn at one go."""
+    g = np.random.default_rng(0)
+    n, T, d = SIZE.values()
+
+    def unit(*shape: int) -> Any:
+        rows = g.standard_normal(shape)
+        rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+        return rows
+
+    labels = g.choice([-1.0, 1.0], (count, n))
+    return AttentionProblem(
+        unit(count, n, T, d), unit(count, n, d), labels, LinearHead(unit(count, d))
+    )
+
+
+def one_large_run(count: int) -> None:
+    """Train `count` instances for 200 iterations; print seconds and peak memory as JSON."""
+    problems = many_instances(count)
+    seconds, run = timed(lambda: descent.train(problems, iterations=200))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    finite = bool(np.isfinite(run.W).all())
+    print(json.dumps({"seconds": seconds, "peak": peak, "finite": finite}))
+
+
+def large(counts: list[int]) -> Row:
+    """Growth in the number of instances, each size in a process of its own for its peak memory."""
+    runs = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, str(Path(__file__).resolve()), "--large", str(count)],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
+        for count in counts
+    ]
+    exponent = growth(counts, [run["seconds"] for run in runs])
+    peak = runs[-1]["peak"]
+    return Row(
+        f"descent, {counts[-1]} instances of the same, 200 iterations, W",
+        "attsvm, exact",
+        runs[-1]["seconds"],
+        accuracy=f"time ∝ instances^{exponent:.2f} from {counts[0]}, peak memory {peak:.2f} GB "
+        "with the data",
+        target="linear, < 2 GB",
+        reached=exponent < 1.1 and peak < 2 and runs[-1]["finite"],
+        more={"counts": counts, "runs": runs},
+    )
+
+
+def grows(axis: str, values: list[int]) -> Row:
+    """Exponent of the time in one of n, T, d, for 20 instances and 200 iterations."""
+    seconds = []
+    for value in values:
+        size = {"n": 8, "T": 8, "d": 16, axis: value}
+        problems = datasets.random_problems(range(20), **size)
+        descent.train(problems, iterations=20)
+        spent = [timed(lambda p=problems: descent.train(p, iterations=200))[0] for _ in range(3)]
+        seconds.append(statistics.median(spent))
+    exponent = growth(values, seconds)
+    fixed = " ".join(f"{k}={v}" for k, v in {"n": 8, "T": 8, "d": 16}.items() if k != axis)
+    return Row(
+        f"descent, growth in {axis} from {values[0]} to {values[-1]} ({fixed}), 20 instances",
+        "attsvm, exact",
+        seconds[-1],
+        accuracy=f"time ∝ {axis}^{exponent:.1f}",
+        more={"values": values, "seconds": seconds},
+    )
+
+
+def run(quick: bool) -> list[Row]:
+    problems = datasets.random_problems(range(100), **SIZE)
+    rounds = 3 if quick else 7
+    rows = side_by_side(problems, "W", rounds, {"authors' way": 80.0, "vmap(grad)": 3.0})
+    rows += side_by_side(problems, "KQ", rounds, {})
+    for first in (0,) if quick else (0, 100, 200):
+        rows.append(convergence(first, 100, 20_000))
+    rows.append(large([1_000, 10_000] if quick else [1_000, 10_000, 100_000]))
+    if not quick:
+        rows.append(grows("n", [4, 8, 16, 32, 64]))
+        rows.append(grows("T", [4, 8, 16, 32, 64]))
+        rows.append(grows("d", [8, 16, 32, 64, 128]))
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, no growth rows")
+    parser.add_argument("--json", help="also write the rows to this file")
+    parser.add_argument("--large", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    if arguments.large:
+        one_large_run(arguments.large)
+        return
+    rows = run(arguments.quick)
+    print(table(rows))
+    if arguments.json:
+        write(arguments.json, "descent", rows)
+
+
+if __name__ == "__main__":
+    main()
