@@ -52,7 +52,7 @@ def fold_parameters(source: str, values: Mapping[str, Any]) -> str:
     # Offsets of the parser count bytes; editing from the end keeps the earlier ones valid.
     lines = [line.encode() for line in source.splitlines(keepends=True)]
     for node, text in reversed(edits):
-        first, last = node.lineno - 1, node.end_lineno - 1
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
         head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
         lines[first : last + 1] = [head + text.encode() + tail]
     return b"".join(lines).decode()

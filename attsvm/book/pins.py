@@ -100,7 +100,7 @@ def read_lock(path: Path) -> dict[str, str]:
     ValueError
         If a line is not an exact pin.
     """
-    versions = {}
+    versions: dict[str, str] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         text = line.partition("#")[0].strip()
         if text:
