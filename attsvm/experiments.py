@@ -122,7 +122,7 @@ def run(
     function: Experiment,
     seeds: Iterable[int],
     *,
-    chunk: int = 25,
+    chunk: int = 100,
     jobs: int = 1,
     label: str | None = None,
     cache: Path | str | None = None,

@@ -1,0 +1,26 @@
+"""The book's one visual style, and what it means to publish a figure.
+
+A published figure is a drawing for light and for dark pages (SVG), for print (PDF) and for slides
+(PNG), the numbers it shows (CSV), a passport (how to get the same again), a ledger (what became of
+every draw) and a text that states the finding for those who do not see it.
+"""
+
+from __future__ import annotations
+
+from attsvm.figures._curves import band, summarise
+from attsvm.figures._plane import boundary, path, ray, tokens
+from attsvm.figures._publish import publish
+from attsvm.figures._style import COLOURS, grid, use_style
+
+__all__ = [
+    "COLOURS",
+    "band",
+    "boundary",
+    "grid",
+    "path",
+    "publish",
+    "ray",
+    "summarise",
+    "tokens",
+    "use_style",
+]

@@ -1,0 +1,107 @@
+"""Palette and settings: the one visual style of the book."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# name: (on light pages, on dark pages).  Hues stay apart for the common kinds of colour blindness,
+# and both columns have a contrast of at least 4.5 on their page; the site's style sheet uses the
+# same values.
+PALETTE = {
+    "ink": ("#1b1f24", "#e8e6e3"),
+    "grid": ("#c9ced6", "#3a414b"),
+    "blue": ("#0067a5", "#6cb6f5"),
+    "vermilion": ("#c8450b", "#ff9a5c"),
+    "green": ("#00805a", "#4fd1a5"),
+    "purple": ("#8a3f8f", "#d79ae0"),
+    "ochre": ("#9a6b00", "#e8bf4f"),
+    "grey": ("#5d6570", "#a9b1bc"),
+}
+
+#: Colours to draw with, by name; the dark drawing is made from the light one.
+COLOURS: Mapping[str, str] = {name: light for name, (light, _) in PALETTE.items()}
+
+
+def _settings() -> dict[str, Any]:
+    ink, faint = COLOURS["ink"], COLOURS["grid"]
+    return {
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
+        "figure.constrained_layout.use": True,
+        "font.size": 10,
+        "axes.titlesize": 10.5,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.labelsize": 10,
+        "legend.fontsize": 9,
+        "legend.frameon": False,
+        "text.color": ink,
+        "axes.labelcolor": ink,
+        "axes.titlecolor": ink,
+        "axes.edgecolor": COLOURS["grey"],
+        "xtick.color": COLOURS["grey"],
+        "ytick.color": COLOURS["grey"],
+        "xtick.labelcolor": ink,
+        "ytick.labelcolor": ink,
+        "axes.linewidth": 0.8,
+        "xtick.labelsize": 9,
+        "ytick.labelsize": 9,
+        "xtick.major.size": 3.5,
+        "ytick.major.size": 3.5,
+        "xtick.major.width": 0.8,
+        "ytick.major.width": 0.8,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": faint,
+        "grid.linewidth": 0.6,
+        "axes.axisbelow": True,
+        "lines.linewidth": 1.8,
+        "mathtext.fontset": "dejavusans",
+        "svg.fonttype": "path",
+        "pdf.fonttype": 42,
+    }
+
+
+def use_style() -> None:
+    """Draw in the book's style from here on; `grid` calls it."""
+    import matplotlib as mpl
+    import seaborn as sns
+
+    sns.set_theme(style="ticks")
+    mpl.rcParams.update(_settings())
+
+
+def grid(
+    columns: int = 1, rows: int = 1, panel: tuple[float, float] = (3.6, 3.0), **options: Any
+) -> tuple[Figure, Any]:
+    """A figure with panels in the book's style, of equal size.
+
+    Parameters
+    ----------
+    columns, rows
+        Number of panels.
+    panel
+        Width and height of one, in inches.
+    **options
+        Passed on to `matplotlib.pyplot.subplots`.
+
+    Returns
+    -------
+    Figure, Axes or array of Axes
+        As `matplotlib.pyplot.subplots` returns them.
+    """
+    import matplotlib.pyplot as plt
+
+    use_style()
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(panel[0] * columns, panel[1] * rows), **options
+    )
+    # Without this the notebook would show the figure a second time, beside the published one.
+    plt.close(figure)
+    return figure, axes
