@@ -100,3 +100,13 @@ def test_the_front_door(browser: Browser, site: Path) -> None:
         page.wait_for_url("**/book/intro.html")
         assert page.locator("h1").count() == 1
     assert not problems
+
+
+@pytest.mark.parametrize("origin", ["disk", "server"])
+def test_search_finds_a_page(browser: Browser, site: Path, server: Server, origin: str) -> None:
+    """The search works without a network, from a folder as from a server."""
+    root = site.as_uri() if origin == "disk" else server.address
+    with visitor(browser, root, WIDE, "light") as (page, _):
+        page.goto(f"{root}/search.html?q=scorecard")
+        page.locator("#search-results li a").first.wait_for()
+        assert "scorecard" in page.locator("#search-results").inner_text().lower()

@@ -72,23 +72,28 @@ def _address(translator: HTML5Translator, path: str) -> str:
     return relative_uri(builder.get_target_uri(builder.current_docname), path)
 
 
-def _size(translator: HTML5Translator, path: str) -> str:
-    """Width and height of an SVG as attributes, so that the page does not jump while it loads."""
+def _size(translator: HTML5Translator, path: str) -> tuple[float, float] | None:
+    """Width and height of an SVG, so that the page does not jump while it loads."""
     file = results.folder(translator.builder.env) / path
     head = file.read_text(encoding="utf8")[:2000] if file.is_file() else ""
     box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head)
-    return f' width="{float(box[1]):.0f}" height="{float(box[2]):.0f}"' if box else ""
+    return (float(box[1]), float(box[2])) if box else None
 
 
 def visit_image(translator: HTML5Translator, node: ThemeImage) -> None:
     """Both drawings; the style sheet shows the one of the current theme."""
+    size = _size(translator, node["light"])
+    wide = " wide" if size and size[0] > 1.6 * size[1] else ""
+    numbers = f' width="{size[0]:.0f}" height="{size[1]:.0f}"' if size else ""
+    translator.body.append(f'<div class="figure-frame scrolls{wide}">')
     for theme in ("light", "dark"):
         address = _address(translator, f"{results.STATIC}/{node[theme]}")
         translator.body.append(
             f'<img class="figure-image dark-light on-{theme}" src="{escape(address)}"'
             f' alt="{escape(node["alt"])}"'
-            f'{_size(translator, node[theme])} loading="lazy" decoding="async">'
+            f'{numbers} loading="lazy" decoding="async">'
         )
+    translator.body.append("</div>")
 
 
 def visit_illustration(translator: HTML5Translator, node: Illustration) -> None:
