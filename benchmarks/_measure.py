@@ -53,7 +53,8 @@ class Row:
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
     """Processor seconds and result of one call.
 
-    With one thread that is the wall time of a quiet machine, and other people's work does not count.
+    With one thread that is the wall time of a quiet machine, and what else the machine does is
+    left out.
     """
     start = time.process_time()
     result = function()

@@ -2,7 +2,7 @@
 
     python benchmarks/bench_descent.py [--quick] [--json descent.json]
 
-Opponents: *authors' way*, one instance at a time, a module, autograd and an update in a Python loop,
+Opponents: *authors' way*, one instance at a time, a module, autograd, an update in a Python loop,
 written from the paper's protocol; and *vmap(grad)*, all instances at once by
 ``torch.func.vmap(torch.func.grad(…))`` with the same normalised update.  Both saturate like the
 authors' code; `attsvm` is timed in exact arithmetic unless said otherwise.

@@ -53,6 +53,13 @@ class Rows:
     def __len__(self) -> int:
         return self.b.shape[0]
 
+    def part(self, index: NDArray[np.intp]) -> Rows:
+        """Some of the rows."""
+        free = None if self.free is None else self.free[index]
+        return Rows(
+            self.D[index], self.Z[index], self.b[index], free, self.norms[index], self.scale
+        )
+
     def gram(self) -> Float:
         """(m, m), <D_j z_j', D_k z_k'> = (D D') ∘ (Z Z')."""
         return (self.D @ self.D.T) * (self.Z @ self.Z.T)

@@ -216,7 +216,7 @@ def _program(
         proof = np.zeros((n, T))
         proof[sequence, token] = contradiction / np.where(rows.norms > 0, rows.norms, 1.0)
         return np.zeros((d, d)), dual, proof
-    sequence, token, rows = sequence[kept], token[kept], _take(rows, kept)
+    sequence, token, rows = sequence[kept], token[kept], rows.part(kept)
     length = np.where(rows.norms > 0, rows.norms, 1.0)
     if len(rows) == 0 or not rows.b.any():
         return np.zeros((d, d)), dual, None
@@ -232,11 +232,6 @@ def _program(
         W = rows.scale * W
         dual[sequence, token] = multipliers * rows.scale / length
     return W, dual, proof
-
-
-def _take(rows: Rows, index: NDArray[Any]) -> Rows:
-    free = None if rows.free is None else rows.free[index]
-    return Rows(rows.D[index], rows.Z[index], rows.b[index], free, rows.norms[index], rows.scale)
 
 
 def _independent(rows: Rows) -> tuple[NDArray[np.int64], Float | None]:
