@@ -216,6 +216,11 @@ def test_warning_of_jupyter_book_is_an_error(book: Path) -> None:
     assert "no-such-page.md" in said
 
 
+def test_warning_about_a_notebook_names_its_cell(book: Path) -> None:
+    booktools.edit(book, lambda nb: nb["cells"][0]["source"].append("\n\n[x](no-such-page.md)"))
+    assert "book/01-demo/line.ipynb, cell 1, line " in fails(book)
+
+
 def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
 
@@ -315,3 +320,27 @@ def test_second_build_waits_for_the_first(tmp_path: Path) -> None:
     assert second.communicate(timeout=120)[1].count("Done: 0 chapters executed") == 1
     assert (first.returncode, second.returncode) == (0, 0)
     assert json.loads((root / "_build" / "times.json").read_text())["executed"] == []
+
+
+def test_source_edited_while_a_chapter_runs_makes_it_out_of_date(tmp_path: Path) -> None:
+    root = booktools.copy_book(tmp_path)
+    lock = root / "requirements.lock"
+    booktools.add_cell(root, f"import pathlib\npathlib.Path({str(lock)!r}).write_text('numpy==2')")
+    booktools.edit(root, lambda nb: nb["cells"][-1].update(source=nb["cells"][-1]["source"] + ";"))
+    done = booktools.build(root)
+    assert done.returncode == 0, done.stderr
+    assert booktools.state(root, "--profile", "quick") == "would run lock changed"
+
+
+def test_output_that_cannot_be_written_is_reported_in_one_line(
+    book: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from attsvm.book import cli
+
+    log = book / "_build" / "logs" / "jupyter-book.log"
+    log.unlink()
+    log.mkdir()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert cli.main(["build", "--root", str(book), "--profile", "quick"]) == 1
+    assert f"attsvm: Is a directory: {log}" in capsys.readouterr().err
+    assert (book / "_build" / "html" / "index.html").is_file()

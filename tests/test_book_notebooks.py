@@ -124,6 +124,14 @@ def test_progress_between_two_prints_does_not_part_them() -> None:
     assert clean["cells"][1]["outputs"] == [stream("stdout", "a\nb\n")]
 
 
+def test_widgets_go_without_parting_a_stream() -> None:
+    data = {normalise.WIDGET: {"model_id": "f19e65"}, "text/plain": "  0%|    | 0/3"}
+    widget = {"output_type": "display_data", "metadata": {}, "data": data}
+    cut = executed([stream("stdout", "a\n"), widget, stream("stdout", "b\n")])
+    clean = normalise.normalise(cut, {})
+    assert clean["cells"][1]["outputs"] == [stream("stdout", "a\nb\n")]
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "text/html"])
 def test_memory_address_is_an_objection(kind: str) -> None:
     shown = {"output_type": "display_data", "metadata": {}}

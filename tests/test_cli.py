@@ -94,6 +94,13 @@ def test_output_on_a_read_only_file_system(book: Path, capsys: pytest.CaptureFix
     assert "output: expected a folder that can be written" in said
 
 
+def test_looking_at_a_book_writes_nothing(book: Path) -> None:
+    before = booktools.tree(book)
+    assert cli.main(["list", "--root", str(book)]) == 0
+    assert booktools.tree(book) == before
+    assert not (book / "_build").exists()
+
+
 def test_output_must_not_swallow_the_book(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in (book, book.parent):
         said = usage(capsys, "clean", "--root", book, "--output", folder)

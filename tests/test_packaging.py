@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,28 @@ def test_package_data_is_there() -> None:
     package = Path(attsvm.__file__).parent
     assert (package / "py.typed").is_file()
     assert (package / "claims.toml").is_file()
+
+
+def test_wheel_holds_the_package_and_its_data_only(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", *PROJECT["license-files"], PROJECT.get("readme", "LICENSE")):
+        shutil.copy(ROOT / name, source)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "attsvm", source / "attsvm", ignore=ignored)
+    (source / "tests").mkdir()
+    (source / "tests" / "test_x.py").touch()
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
+    subprocess.run([*command, "-w", str(tmp_path), str(source)], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("attsvm-*-py3-none-any.whl")
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("attsvm/")}
+    shipped = {
+        path.relative_to(source).as_posix()
+        for path in (source / "attsvm").rglob("*")
+        if path.is_file()
+    }
+    assert packed == shipped
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if "test" in name]
 
 
 def test_one_version_everywhere() -> None:

@@ -242,7 +242,7 @@ def decide(
         return replace(decision, reason=f"first run ({profile})")
     reason = explain(kept[0].manifest["components"], parts)
     if stale and kept[0].is_sound():
-        return replace(decision, entry=kept[0], reason=f"kept although {reason}")
+        return replace(decision, entry=kept[0], reason=f"out of date: {reason}")
     return replace(decision, reason=reason)
 
 

@@ -43,6 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BuildError as error:
         _complain(str(error))
         return FAILED
+    except OSError as error:
+        # A full disk, a folder that has gone: the reason is the machine's, not the program's.
+        _complain(f"{error.strerror or error}: {error.filename or 'while writing the output'}")
+        return FAILED
     except KeyboardInterrupt:
         _complain("interrupted; finished chapters are kept")
         return INTERRUPTED
@@ -103,16 +107,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _layout(options: argparse.Namespace) -> Layout:
-    return Layout.of(options.root, options.output)
-
-
 def _build(options: argparse.Namespace) -> int:
     from attsvm.book.build import build
 
     if options.jobs < 1:
         raise ArgumentError("jobs", "a positive number", str(options.jobs))
-    layout = _layout(options)
+    layout = Layout.of(options.root, options.output, writes=True)
     site = build(layout, options.profile, only=options.only, jobs=options.jobs, force=options.force)
     print(site / "index.html")
     return OK
@@ -122,7 +122,7 @@ def _list(options: argparse.Namespace) -> int:
     from attsvm.book.build import plan
     from attsvm.book.chapters import strays
 
-    layout = _layout(options)
+    layout = Layout.of(options.root, options.output)
     decisions = plan(layout, options.profile, only=options.only, force=options.force)
     width = max((len(decision.chapter.id) for decision in decisions), default=0)
     for decision in decisions:
@@ -136,7 +136,7 @@ def _list(options: argparse.Namespace) -> int:
 def _clean(options: argparse.Namespace) -> int:
     from attsvm.book.guard import exclusive
 
-    layout = _layout(options)
+    layout = Layout.of(options.root, options.output, writes=True)
     # Only what a build makes, by name: the folder may hold other things.
     made = [layout.site, layout.work, layout.logs, layout.settings, layout.times]
     if not options.keep_cache:
@@ -156,7 +156,7 @@ def _clean(options: argparse.Namespace) -> int:
 def _serve(options: argparse.Namespace) -> int:
     from attsvm.book.serve import server
 
-    with server(_layout(options), options.host, options.port) as running:
+    with server(Layout.of(options.root, options.output), options.host, options.port) as running:
         host, port = running.server_address[:2]
         print(f"http://{host!s}:{port}/ (Ctrl-C ends it)", flush=True)
         running.serve_forever()

@@ -33,8 +33,14 @@ class Layout:
     output: Path
 
     @classmethod
-    def of(cls, root: str | Path | None = None, output: str | Path | None = None) -> Layout:
-        """Find the book and check that its output folder can be written.
+    def of(
+        cls,
+        root: str | Path | None = None,
+        output: str | Path | None = None,
+        *,
+        writes: bool = False,
+    ) -> Layout:
+        """Find the book and its output folder.
 
         Parameters
         ----------
@@ -42,6 +48,8 @@ class Layout:
             The book's folder; by default the nearest one upwards of the working directory.
         output
             By default ``_build`` in the root.
+        writes
+            Whether the caller will write there: the folder is made, and tried.
 
         Raises
         ------
@@ -52,7 +60,8 @@ class Layout:
         folder = Path(output).expanduser().absolute() if output else found / "_build"
         if folder == found or folder in found.parents:
             raise ArgumentError("output", "a folder of its own", f"{folder}, which holds the book")
-        _require_writable(folder)
+        if writes:
+            _require_writable(folder)
         return cls(found, folder)
 
     @property

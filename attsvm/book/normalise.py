@@ -16,6 +16,8 @@ __all__ = ["fold_parameters", "normalise", "objections"]
 
 # A tqdm bar: "step:  40%|████" or, when the total is unknown, "40it [00:01, 3.2it/s]".
 PROGRESS = re.compile(r"\d+%\||\d+it \[|\[\d+:\d\d[,<]")
+# A live widget, which is what a progress bar is in a notebook: dead without its kernel.
+WIDGET = "application/vnd.jupyter.widget-view+json"
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 
 
@@ -107,6 +109,8 @@ def _merge(outputs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Join neighbouring pieces of one stream; where the kernel cuts it depends on the clock."""
     last: dict[str, Any] | None = None
     for output in outputs:
+        if WIDGET in output.get("data", {}):
+            continue  # before anything else: it must not part two pieces of a stream
         if output["output_type"] == "stream":
             if output["name"] == "stderr":
                 output["text"] = _without_progress(output["text"])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TextIO
 
 from tqdm import tqdm
 
 __all__ = ["Progress"]
+
+# Seconds between two signs of life where there are no bars, as in the log of a CI run.
+SILENCE = 60.0
 
 
 class Progress:
@@ -23,9 +27,12 @@ class Progress:
         self.stream = stream or sys.stderr
         self.live = self.stream.isatty()
         self._bars: dict[str, tqdm] = {}
+        self._cells: dict[str, str] = {}
+        self._spoke = time.monotonic()
 
     def say(self, text: str) -> None:
         """Write one line above whatever bars there are."""
+        self._spoke = time.monotonic()
         if self.live:
             tqdm.write(text, file=self.stream)
         else:
@@ -45,14 +52,23 @@ class Progress:
 
     def advance(self, name: str, done: int, total: int) -> None:
         """A chapter has finished ``done`` of ``total`` cells."""
+        self._cells[name] = f"{done} of {total} cells"
         bar = self._bars.get(name)
         if bar is not None:
             bar.total = total
             bar.n = done
             bar.refresh()
 
+    def tick(self) -> None:
+        """Show that time passes; to be called about once a second."""
+        for bar in self._bars.values():
+            bar.refresh()
+        if not self.live and self._cells and time.monotonic() - self._spoke > SILENCE:
+            self.say("  " + "; ".join(f"{name}: {text}" for name, text in self._cells.items()))
+
     def finish(self, name: str, text: str) -> None:
         """A chapter has ended; ``text`` says how."""
+        self._cells.pop(name, None)
         bar = self._bars.pop(name, None)
         if bar is not None:
             bar.close()

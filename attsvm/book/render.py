@@ -16,6 +16,8 @@ from attsvm.book.schedule import environment
 __all__ = ["publish", "render"]
 
 WARNING = re.compile(r"(WARNING|ERROR|CRITICAL)\b")
+# MyST-NB counts the lines of a notebook as 10000 times the cell's number plus the line in the cell.
+LINE = re.compile(r"\.ipynb:(\d+)(\d{4}):")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -64,9 +66,14 @@ def render(layout: Layout, staged: Path) -> Path:
     return html
 
 
+def _place(line: str) -> str:
+    """Write the place of a warning in a notebook as cell and line."""
+    return LINE.sub(lambda m: f".ipynb, cell {m[1]}, line {int(m[2])}:", line)
+
+
 def _causes(text: str) -> list[str]:
     """The lines of Jupyter Book's output that say what is wrong, each once."""
-    lines = [line for line in text.splitlines() if WARNING.search(line)]
+    lines = [_place(line) for line in text.splitlines() if WARNING.search(line)]
     if "Exception occurred:" in text:
         crash = text.partition("Exception occurred:")[2].partition("The full traceback")[0]
         lines += crash.strip().splitlines()

@@ -118,7 +118,10 @@ def run(
                     running.append(job)
                     selector.register(job.progress, selectors.EVENT_READ, job)
                     progress.start(job.name)
-                for selected, _ in selector.select(timeout=1.0):
+                events = selector.select(timeout=1.0)
+                if not events:
+                    progress.tick()
+                for selected, _ in events:
                     job = selected.data
                     line = job.progress.readline()
                     if line:
