@@ -139,7 +139,7 @@ def _solve_batch(batch: Batch, norm: str, tolerance: Tolerance) -> list[Solution
             farkas[i, places] = proof / length
             continue
         if norm == "nuc":
-            W[i], multipliers = nuclear_norm(rows, multipliers)
+            W[i], multipliers = nuclear_norm(rows, V, multipliers)
             dual[i, places] = multipliers / length
         else:
             W[i] = rows.scale * V

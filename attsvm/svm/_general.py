@@ -226,7 +226,7 @@ def _program(
         proof[sequence, token] = farkas / length
         return np.zeros((d, d)), dual, proof
     if norm == "nuc":
-        W, multipliers = nuclear_norm(rows, multipliers)
+        W, multipliers = nuclear_norm(rows, W, multipliers)
         dual[sequence, token] = multipliers / length
     else:
         W = rows.scale * W

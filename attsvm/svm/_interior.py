@@ -1,0 +1,167 @@
+"""The central path of the nuclear-norm program: a primal-dual interior-point method.
+
+With the dilation 𝓜(λ) = [[0, M], [M', 0]] of M(λ) = Σ λ_j D_j z_j' the program and its dual are
+
+    min tr X̄   s.t.  <𝓐_j, X̄> − s_j = b_j,  s ≥ 0,  X̄ = ½[[·, W], [W', ·]] ⪰ 0
+    max b'λ    s.t.  S = I − 𝓜(λ) ⪰ 0,  λ ≥ 0        (that is, ‖M(λ)‖_op ≤ 1)
+
+Every 𝓐_j has rank two, so the Schur complement of a primal-dual step is a sum of Hadamard products
+of Gram matrices (`schur`): one step costs a few matrix products and one Cholesky factor of size m.
+That is why this is a method of its own and not a general solver, which would handle a dense block
+of size (p+q)² for each of m constraints.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
+
+from attsvm.svm._constraints import Rows
+
+Float = NDArray[np.float64]
+
+
+def schur(D: Float, Z: Float, A: Float, B: Float) -> Float:
+    """(m, m), <𝓐_j, A 𝓐_k B> for symmetric A, B of size p + q."""
+    p = D.shape[1]
+    DA, ZA = D @ A[:p], Z @ A[p:]
+    DB, ZB = D @ B[:p], Z @ B[p:]
+    result = (DA[:, :p] @ D.T) * (ZB[:, p:] @ Z.T)
+    result += (ZA[:, p:] @ Z.T) * (DB[:, :p] @ D.T)
+    cross = (DA[:, p:] @ Z.T) * (DB[:, p:] @ Z.T).T
+    result += cross
+    result += cross.T
+    return result
+
+
+def _inner(D: Float, Z: Float, A: Float) -> Float:
+    """(m,), <𝓐_j, A> = 2 D_j' A_uv z_j for symmetric A."""
+    p = D.shape[1]
+    return 2.0 * ((D @ A[:p, p:]) * Z).sum(1)
+
+
+def _dilation(D: Float, Z: Float, multipliers: Float) -> Float:
+    p, q = D.shape[1], Z.shape[1]
+    result = np.zeros((p + q, p + q))
+    M = D.T @ (multipliers[:, None] * Z)
+    result[:p, p:] = M
+    result[p:, :p] = M.T
+    return result
+
+
+def _inverse_factor(A: Float) -> Float | None:
+    """L⁻¹ with A = L L', or None if A is not positive definite."""
+    L, info = dpotrf(A, lower=1, clean=1)
+    if info:
+        return None
+    inverse, info = dtrtri(L, lower=1)
+    return None if info else inverse
+
+
+def _step(inverse_factor: Float, direction: Float) -> float:
+    """Largest α with A + α·direction ⪰ 0 (inf if none ends it)."""
+    least = np.linalg.eigvalsh(inverse_factor @ direction @ inverse_factor.T)[0]
+    return np.inf if least >= 0 else -1.0 / float(least)
+
+
+def _ratio(value: Float, direction: Float) -> float:
+    falling = direction < 0
+    return float((-value[falling] / direction[falling]).min(initial=np.inf))
+
+
+class Path:
+    """Mehrotra's predictor-corrector with the HKM direction, from strictly feasible points."""
+
+    def __init__(self, rows: Rows, start: Float) -> None:
+        self.rows = rows
+        self.D, self.Z, self.b = rows.D, rows.Z, rows.b
+        p, q = rows.D.shape[1], rows.Z.shape[1]
+        self.free = np.zeros(len(rows), dtype=bool) if rows.free is None else rows.free
+        bound = ~self.free
+        # Primal: the Frobenius solution, enlarged so that it has slack. Equalities of a homogeneous
+        # right-hand side survive the scaling.
+        W = (1.5 if bound.any() else 1.0) * rows.combine(start)
+        U, sigma, Vt = np.linalg.svd(W, full_matrices=False)
+        size = float(sigma.mean())
+        self.X = np.empty((p + q, p + q))
+        self.X[:p, :p] = 0.5 * ((U * sigma) @ U.T + size * np.eye(p))
+        self.X[p:, p:] = 0.5 * ((Vt.T * sigma) @ Vt + size * np.eye(q))
+        self.X[:p, p:] = 0.5 * W
+        self.X[p:, :p] = 0.5 * W.T
+        self.s = np.where(bound, np.maximum(rows.values(W) - rows.b, 0.1 * rows.b), 1.0)
+        # Dual: the Frobenius multipliers, lifted off zero and shrunk into the spectral ball.
+        positive = np.maximum(start, 0.1 * float(np.abs(start).mean()))
+        self.multipliers = np.where(bound, positive, start)
+        top = float(np.linalg.norm(rows.combine(self.multipliers), 2))
+        self.multipliers *= 0.7 / top
+        self.S = np.eye(p + q) - _dilation(self.D, self.Z, self.multipliers)
+
+    def gap(self) -> float:
+        """Relative duality gap of the iterate, before any rounding."""
+        value = float(np.trace(self.X))
+        return (value - float(self.b @ self.multipliers)) / value
+
+    def W(self) -> Float:
+        p = self.D.shape[1]
+        return 2.0 * self.X[:p, p:]
+
+    def advance(self) -> bool:
+        """One predictor and corrector; False if rounding stops it."""
+        D, Z, X, S, s, y = self.D, self.Z, self.X, self.S, self.s, self.multipliers
+        bound = ~self.free
+        count = X.shape[0] + int(bound.sum())
+        Xi, Si = _inverse_factor(X), _inverse_factor(S)
+        if Xi is None or Si is None:
+            return False
+        S_inverse = Si.T @ Si
+        mu = (float((X * S).sum()) + float(s[bound] @ y[bound])) / count
+        B = schur(D, Z, X, S_inverse)
+        size = len(y) + 1
+        # The multiplier of an equality has no slack term; a speck keeps dependent rows
+        # factorisable.
+        B.flat[::size] += np.where(bound, s / np.where(bound, y, 1.0), 1e-13 * B.flat[::size])
+        factor, info = dpotrf(B, lower=1, clean=0)
+        if info:
+            B.flat[::size] *= 1.0 + 1e-10
+            factor, info = dpotrf(B, lower=1, clean=0)
+            if info:
+                return False
+        inner = _inner(D, Z, S_inverse)
+
+        def direction(target: float, C: Float | None, c: Float | float) -> tuple[Float, ...]:
+            right = self.b - target * inner
+            right = right + np.where(bound, (target - c) / np.where(bound, y, 1.0), 0.0)
+            if C is not None:
+                right = right + _inner(D, Z, C)
+            dy = dpotrs(factor, right, lower=1)[0]
+            dS = -_dilation(D, Z, dy)
+            dX = X @ dS @ S_inverse
+            dX = target * S_inverse - X - 0.5 * (dX + dX.T)
+            if C is not None:
+                dX = dX - C
+            ds = np.where(bound, (target - c - s * dy) / np.where(bound, y, 1.0) - s, 0.0)
+            return dX, ds, dS, dy
+
+        def steps(dX: Float, ds: Float, dS: Float, dy: Float) -> tuple[float, float]:
+            primal = min(_step(Xi, dX), _ratio(s[bound], ds[bound]))
+            dual = min(_step(Si, dS), _ratio(y[bound], dy[bound]))
+            return primal, dual
+
+        dX, ds, dS, dy = direction(0.0, None, 0.0)
+        primal, dual = (min(1.0, 0.98 * a) for a in steps(dX, ds, dS, dy))
+        predicted = float(((X + primal * dX) * (S + dual * dS)).sum())
+        predicted += float((s + primal * ds)[bound] @ (y + dual * dy)[bound])
+        ratio = max(predicted / count / mu, 1e-8)
+        centre = min(1.0, ratio**3 if min(primal, dual) > 0.3 else ratio**2)
+        C = dX @ dS @ S_inverse
+        dX, ds, dS, dy = direction(centre * mu, 0.5 * (C + C.T), ds * dy)
+        damp = 0.9 + 0.08 * min(primal, dual)
+        primal, dual = (min(1.0, damp * a) for a in steps(dX, ds, dS, dy))
+        if max(primal, dual) < 1e-6:
+            return False
+        self.X = X + primal * dX
+        self.s = s + primal * ds
+        self.multipliers = y + dual * dy
+        self.S = np.eye(X.shape[0]) - _dilation(D, Z, self.multipliers)
+        return True
