@@ -18,6 +18,7 @@ __all__ = [
     "numerical_rank",
     "share_estimate",
     "stable_rank",
+    "wilson_interval",
 ]
 
 # Two-sided 95 % quantile of the normal law: every interval in the book is at this level.
@@ -215,9 +216,37 @@ def share_estimate(hits: ArrayLike) -> Estimate:
     yes = _checks.booleans("hits", hits)
     if yes.ndim != 1 or yes.size == 0:
         raise ArgumentError("hits", "at least one truth value", f"shape {yes.shape}")
-    n = int(yes.size)
-    share = float(yes.mean())
-    centre = (share + _Z95**2 / (2 * n)) / (1 + _Z95**2 / n)
-    half = _Z95 * (share * (1 - share) / n + _Z95**2 / (4 * n * n)) ** 0.5 / (1 + _Z95**2 / n)
-    low, high = max(0.0, centre - half), min(1.0, centre + half)
-    return Estimate(value=share, low=low, high=high, n=n)
+    n, share = int(yes.size), float(yes.mean())
+    low, high = wilson_interval(share, n)
+    return Estimate(value=share, low=float(low), high=float(high), n=n)
+
+
+def wilson_interval(
+    share: ArrayLike, n: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends of Wilson's 95 % interval for shares of n instances; arrays broadcast.
+
+    Parameters
+    ----------
+    share
+        Observed shares, in [0, 1].
+    n
+        Numbers of instances, at least one.
+
+    Raises
+    ------
+    ArgumentError
+        If a share is outside [0, 1] or a number is below one.
+    """
+    p, count = _checks.array("share", share), _checks.array("n", n)
+    if ((p < 0) | (p > 1)).any():
+        raise ArgumentError("share", "shares in [0, 1]", f"{p[(p < 0) | (p > 1)].flat[0]}")
+    if (count < 1).any():
+        raise ArgumentError("n", "at least one instance", f"{count.min()}")
+    shrink = 1 + _Z95**2 / count
+    centre = (p + _Z95**2 / (2 * count)) / shrink
+    half = _Z95 * np.sqrt(p * (1 - p) / count + _Z95**2 / (4 * count**2)) / shrink
+    # At 0 and 1 an end is exact in theory and would be off by rounding.
+    low = np.where(p == 0, 0.0, np.maximum(0.0, centre - half))
+    high = np.where(p == 1, 1.0, np.minimum(1.0, centre + half))
+    return low, high

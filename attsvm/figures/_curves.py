@@ -9,6 +9,7 @@ import numpy as np
 
 from attsvm.errors import ArgumentError
 from attsvm.figures._style import COLOURS
+from attsvm.metrics import wilson_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,7 @@ def summarise(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFram
     by
         Columns that name a point of a curve.
     value
-        The column to average.
+        The column to average.  A column of truth values becomes a share, with Wilson's interval.
 
     Returns
     -------
@@ -40,14 +41,20 @@ def summarise(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFram
     """
     if lost := {*by, value} - set(table.columns):
         raise ArgumentError("table", f"columns {sorted({*by, value})}", f"no {sorted(lost)}")
+    share = table[value].dtype.kind == "b"
+    if share:
+        table = table.assign(**{value: table[value].astype(float)})
     if not np.isfinite(table[value].to_numpy(dtype=float)).all():
         raise ArgumentError("table", f"finite values of {value}", "NaN or infinity")
     grouped = table.groupby(list(by), sort=False)[value]
     result = grouped.agg(mean="mean", std="std", instances="count").reset_index()
     result["std"] = result["std"].fillna(0.0)
     result["sem"] = result["std"] / np.sqrt(result["instances"])
-    result["low"] = result["mean"] - 1.96 * result["sem"]
-    result["high"] = result["mean"] + 1.96 * result["sem"]
+    if share:
+        result["low"], result["high"] = wilson_interval(result["mean"], result["instances"])
+    else:
+        result["low"] = result["mean"] - 1.96 * result["sem"]
+        result["high"] = result["mean"] + 1.96 * result["sem"]
     result.insert(len(by), "quantity", value)
     return result
 
