@@ -145,7 +145,7 @@ class Batch:
         norms = (dn * zn[..., None]).reshape(B, n * T)
         valid = self.valid.reshape(B, n * T)
         for i in range(B):
-            places = np.flatnonzero(valid[i])
+            places = valid[i].nonzero()[0]
             length = norms[i].take(places)
             b = np.divide(1.0, length, out=np.ones_like(length), where=length > 0)
             scale = _power_of_two(float(b.max())) if len(places) else 1.0
@@ -186,12 +186,12 @@ def read_batch(X: Any, Z: Any, tokens: Any, mask: Any, many: bool) -> Batch:
     if not many:
         X, Z, tokens = X[None], Z[None], tokens[None]
         mask = None if mask is None else mask[None]
-    at = tokens[..., None, None]
-    D = np.take_along_axis(X, at, axis=2) - X
+    selected = (np.arange(len(X))[:, None], np.arange(n), tokens)
+    D = X[selected][:, :, None] - X
     valid = np.ones(X.shape[:3], dtype=bool) if mask is None else mask.copy()
-    if mask is not None and not np.take_along_axis(mask, at[..., 0], axis=2).all():
+    if not valid[selected].all():
         raise ArgumentError("mask", "True at every selected token", "a selected token is masked")
-    np.put_along_axis(valid, at[..., 0], False, axis=2)
+    valid[selected] = False
     if mask is not None:
         D = np.where(mask[..., None], D, 0.0)
     return Batch(X, Z, tokens, mask, D, valid)

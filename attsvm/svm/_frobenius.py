@@ -25,7 +25,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dpotrs
-from scipy.optimize import nnls
 
 from attsvm.svm._constraints import Rows
 
@@ -141,6 +140,9 @@ def _stacked(rows: Rows, b: Float) -> Float:
 
 def _lawson_hanson(rows: Rows, b: Float) -> tuple[Float, float]:
     """NNLS on [A'; b'] u ≈ e_last: u (free multipliers by a pair of columns) and 1 − b'u ≥ 0."""
+    # Imported here because many instances never need it and scipy.optimize is slow to load.
+    from scipy.optimize import nnls
+
     E = _stacked(rows, b)
     split = rows.free is not None and rows.free.any()
     if split:
