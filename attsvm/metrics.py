@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,10 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from attsvm import _checks
 from attsvm.errors import ArgumentError
 
+if TYPE_CHECKING:
+    from attsvm.problem import AttentionProblem
+
 __all__ = [
     "Estimate",
     "NumericalRank",
     "correlation",
+    "log_gap",
     "mean_estimate",
     "numerical_rank",
     "share_estimate",
@@ -250,3 +255,72 @@ def wilson_interval(
     low = np.where(p == 0, 0.0, np.maximum(0.0, centre - half))
     high = np.where(p == 1, 1.0, np.minimum(1.0, centre + half))
     return low, high
+
+
+def log_gap(problem: AttentionProblem, W: ArrayLike) -> NDArray[np.float64]:
+    """log(L(W) − L*) for the linear head, where L* is the infimum of the loss (Section 3).
+
+    With γ*_i = max_t γ_it, Δ_it = γ*_i − γ_it and the mean shortfall S_i = Σ_t s_it Δ_it,
+
+        n (L − L*) = Σ_i log(1 + σ(−γ*_i) (e^{S_i} − 1)),
+
+    a sum of terms ≥ 0, each formed in log space: the result is true to about 1e-12 (absolute, of
+    the logarithm) where L − L* itself is far below the smallest float.
+
+    Parameters
+    ----------
+    problem
+        Instances along leading axes …, or one; with a linear head.
+    W
+        (…, d, d), broadcast against the instances.
+
+    Returns
+    -------
+    ndarray
+        Shape of the broadcast leading axes; −∞ where every token of every sequence is optimal.
+
+    Raises
+    ------
+    ArgumentError
+        If the head is not linear or shapes do not fit.
+    """
+    from attsvm.heads import LinearHead
+
+    if not isinstance(problem.head, LinearHead):
+        raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
+    weights = _checks.array("W", W)
+    if weights.ndim < 2 or weights.shape[-2:] != (problem.d, problem.d):
+        raise ArgumentError("W", f"shape (…, {problem.d}, {problem.d})", f"shape {weights.shape}")
+    try:
+        np.broadcast_shapes(weights.shape[:-2], problem.batch_shape)
+    except ValueError as error:
+        raise ArgumentError(
+            "W", f"leading axes that broadcast with {problem.batch_shape}", f"{weights.shape[:-2]}"
+        ) from error
+    gamma = problem.scores()
+    best = gamma.argmax(-1)[..., None]
+    top = np.take_along_axis(gamma, best, -1)[..., 0]
+    exists = np.isfinite(gamma)
+    chosen = np.take_along_axis(problem.tokens, best[..., None], -2)
+    # Logits relative to the optimal token's: differences first, so that no digit cancels.
+    keys = np.einsum("...de,...ne->...nd", weights, problem.queries)
+    a = np.einsum("...ntd,...nd->...nt", problem.tokens - chosen, keys)
+    a = np.where(exists, a, -np.inf)
+    with np.errstate(divide="ignore", over="ignore"):
+        log_delta = np.log(np.where(exists, top[..., None] - gamma, 0.0))
+        log_S = _log_sum_exp(a + log_delta) - _log_sum_exp(a)
+        S = np.exp(log_S)
+        # log(e^S − 1), then log log(1 + x): the leading terms where the argument is tiny.
+        log_x = np.where(S < 1e-8, log_S + 0.5 * S, S + np.log(-np.expm1(-S)))
+        log_x = log_x - np.logaddexp(0.0, top)
+        x = np.exp(log_x)
+        log_f = np.where(x < 1e-8, log_x - 0.5 * x, np.log(np.log1p(x)))
+        log_f = np.where(log_x > 700.0, np.log(np.maximum(log_x, 1.0)), log_f)
+        return _log_sum_exp(log_f) - np.log(problem.n)
+
+
+def _log_sum_exp(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log Σ e^x over the last axis, −∞ where all terms are zero."""
+    top = values.max(-1)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    return shift + np.log(np.exp(values - shift[..., None]).sum(-1))
