@@ -7,6 +7,7 @@ globals, so these count.
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 import types
@@ -84,7 +85,9 @@ def _add_function(digest: Any, function: types.FunctionType, name: str, seen: se
             if not isinstance(constant, types.CodeType):
                 _add(digest, constant, name, seen)
         digest.update(repr((code.co_names, code.co_varnames)).encode())
-        for used in code.co_names:
+        # co_names holds attributes too; only names that are looked up as globals count.
+        named = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+        for used in sorted(named):
             if used in function.__globals__:
                 _add(digest, function.__globals__[used], used, seen)
     _add(digest, function.__defaults__, name, seen)

@@ -20,6 +20,9 @@ from attsvm.heads import LinearHead, QuadraticHead, ReLUHead
 from attsvm.problem import AttentionProblem, stack
 
 __all__ = [
+    "compressed",
+    "equal_score_problem",
+    "equal_score_problems",
     "orthonormal_problem",
     "orthonormal_problems",
     "planar_problem",
@@ -193,7 +196,7 @@ def orthonormal_problem(seed: int, n: int, T: int, d: int, ridge: float) -> Atte
         If a size is below one, T exceeds d, or λ is negative.
     """
     _sizes(n=n, T=T, d=d)
-    if T > d:
+    if d < T:
         raise ArgumentError("T", f"at most d = {d} orthonormal tokens", str(T))
     draws = _Draws(seed)
     v = draws.unit_rows(d)
@@ -214,3 +217,94 @@ def orthonormal_problems(
 ) -> AttentionProblem:
     """`orthonormal_problem` for each seed, stacked along a leading instance axis."""
     return _many(orthonormal_problem, seeds, n=n, T=T, d=d, ridge=ridge)
+
+
+def equal_score_problem(seed: int, n: int, T: int, d: int, spread: float = 0.0) -> AttentionProblem:
+    """A random instance whose non-optimal tokens have equal scores (Section 4, condition B.2).
+
+    Draws in order: Y (n), X (n, T, d), Z (n, d), rows of length one; the head is v = e_1, so that
+    the score of a token is ± its first coordinate, without rounding.  In each sequence the scores
+    of the tokens other than the optimal one are then drawn together: their distance from their mean
+    is multiplied by `spread`.  The optimal token, and all that is orthogonal to v, stay as drawn.
+
+    Parameters
+    ----------
+    seed
+        Seed of the instance.
+    n, T, d
+        Sequences, tokens in each, dimension.
+    spread
+        0: equal scores (B.2); 1: scores as drawn, an instance with the law of `random_problem`.
+
+    Raises
+    ------
+    ArgumentError
+        If a size is below one, the seed is negative, or the spread is outside [0, 1].
+    """
+    _sizes(n=n, T=T, d=d)
+    share = _checks.number("spread", spread, at_least=0.0)
+    if share > 1.0:
+        raise ArgumentError("spread", "at most 1", str(spread))
+    draws = _Draws(seed)
+    labels = _double(draws.normal(n).sign())
+    tokens = _double(draws.unit_rows(n, T, d))
+    queries = _double(draws.unit_rows(n, d))
+    best = (labels[:, None] * tokens[..., 0]).argmax(-1)
+    rest = np.arange(T) != best[:, None]
+    for i in range(n if T > 1 else 0):
+        drawn = tokens[i, rest[i], 0]
+        tokens[i, rest[i], 0] = drawn.mean() + share * (drawn - drawn.mean())
+    return AttentionProblem(
+        tokens=tokens, queries=queries, labels=labels, head=LinearHead(np.eye(d)[0])
+    )
+
+
+def equal_score_problems(
+    seeds: Iterable[int], n: int, T: int, d: int, spread: float = 0.0
+) -> AttentionProblem:
+    """`equal_score_problem` for each seed, stacked along a leading instance axis."""
+    return _many(equal_score_problem, seeds, n=n, T=T, d=d, spread=spread)
+
+
+def compressed(problem: AttentionProblem) -> tuple[AttentionProblem, NDArray[np.float64]]:
+    """The same instances in coordinates of the span of their tokens and queries.
+
+    With d above n(T + 1) most directions of the space are empty: the loss does not depend on them
+    and its gradient has no part in them.  Descent on the compressed problem from U'W(0)U makes the
+    same logits as descent from W(0), in a fraction of the time, and SVM solutions have the same
+    norms.
+
+    Parameters
+    ----------
+    problem
+        Instances with a linear head, leading axes ….
+
+    Returns
+    -------
+    AttentionProblem
+        Tokens X U, queries U'z and head U'v, of dimension min(d, n(T + 1)).
+    ndarray
+        U, (…, d, min(d, n(T + 1))), orthonormal columns; W ↦ U'W U compresses, and C ↦ U C U' goes
+        back.
+
+    Raises
+    ------
+    ArgumentError
+        If the head is not linear.
+    """
+    if not isinstance(problem.head, LinearHead):
+        raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
+    n, T, d = problem.n, problem.T, problem.d
+    rows = problem.tokens.reshape(*problem.batch_shape, n * T, d)
+    rows = np.concatenate([rows, problem.queries], axis=-2)
+    _, _, vectors = np.linalg.svd(rows, full_matrices=False)
+    U = vectors.mT
+    v = np.broadcast_to(problem.head.v, (*problem.batch_shape, d))
+    small = AttentionProblem(
+        tokens=problem.tokens @ U[..., None, :, :],
+        queries=problem.queries @ U,
+        labels=problem.labels,
+        head=LinearHead(np.einsum("...dr,...d->...r", U, v)),
+        mask=problem.mask,
+    )
+    return small, np.ascontiguousarray(U)

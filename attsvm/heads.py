@@ -61,6 +61,17 @@ def _aligned(parameter: Array, x: Array, own_axes: int, x_axes: int) -> Array:
     )
 
 
+def _times(x: Array, matrix: Array) -> Array:
+    """Rows of x (…, [n, [T,]] d) times a matrix (…, d, m): one product for each instance.
+
+    Giving `matrix` the axes it lacks would copy it for every row, which at the paper's sizes takes
+    longer than the product.
+    """
+    batch = matrix.ndim - 2
+    rows = x.reshape(tuple(x.shape[:batch]) + (-1, x.shape[-1]))
+    return (rows @ matrix).reshape(tuple(x.shape[:-1]) + (matrix.shape[-1],))
+
+
 class _ArrayHead:
     """What the three heads share: conversion and choice of instances over dataclass fields."""
 
@@ -89,12 +100,8 @@ class _ArrayHead:
         return self.to(lambda parameter: parameter[index]) if self.batch_shape else self
 
 
-def _parameter() -> Any:
-    return field(metadata={"array": True})
-
-
-def _constant() -> Any:
-    return field(metadata={"array": False})
+_ARRAY = {"array": True}  # metadata of fields that hold parameter arrays
+_CONSTANT = {"array": False}
 
 
 def _read(name: str, value: Array, least: int) -> Array:
@@ -117,7 +124,7 @@ class LinearHead(_ArrayHead):
         (…, d).
     """
 
-    v: Array = _parameter()
+    v: Array = field(metadata=_ARRAY)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "v", _read("v", self.v, 1))
@@ -139,15 +146,14 @@ class ReLUHead(_ArrayHead):
         (…, d, m): a column for each unit.
     """
 
-    V: Array = _parameter()
+    V: Array = field(metadata=_ARRAY)
     _own_axes = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "V", _read("V", self.V, 2))
 
     def _units(self, x: Array) -> Array:
-        # x (…, d) @ V (…, d, m): x needs at least two axes for the product to see rows.
-        return (x[..., None, :] @ _aligned(self.V, x, 2, 1))[..., 0, :]
+        return _times(x, self.V)
 
     def value(self, x: Array) -> Array:
         units = self._units(x)
@@ -156,7 +162,7 @@ class ReLUHead(_ArrayHead):
     def gradient(self, x: Array) -> Array:
         units = self._units(x)
         active = (units > 0) + 0 * units
-        return (_aligned(self.V, x, 2, 1) @ active[..., :, None])[..., 0]
+        return _times(active, self.V.mT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +177,8 @@ class QuadraticHead(_ArrayHead):
         λ ≥ 0.
     """
 
-    v: Array = _parameter()
-    ridge: float = _constant()
+    v: Array = field(metadata=_ARRAY)
+    ridge: float = field(metadata=_CONSTANT)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "v", _read("v", self.v, 1))

@@ -56,8 +56,14 @@ def ray(ax: Axes, direction: ArrayLike, colour: str, label: str = "", **options:
     towards = _checks.array("direction", direction, shape=(2,))
     length = 1e4 / np.linalg.norm(towards)
     look = {"lw": 5, "alpha": 0.28, "solid_capstyle": "butt"} | options
-    ax.plot(*np.array([[0, 0], length * towards]).T, color=COLOURS[colour], label=label, scalex=False,
-            scaley=False, **look)  # fmt: skip
+    ax.plot(
+        *np.array([[0, 0], length * towards]).T,
+        color=COLOURS[colour],
+        label=label,
+        scalex=False,
+        scaley=False,
+        **look,
+    )
 
 
 def boundary(ax: Axes, direction: ArrayLike, through: ArrayLike, colour: str) -> None:
@@ -104,6 +110,17 @@ def path(ax: Axes, points: ArrayLike, colour: str, every: int, label: str = "") 
         tail, head = steps[k - 1], steps[k]
         # Outside the panel an arrow would only make the file larger.
         if ((head >= low) & (head <= high)).all() and not np.array_equal(tail, head):
-            ax.annotate("", xy=head, xytext=tail, annotation_clip=True,
-                        arrowprops=dict(arrowstyle="-|>", color=COLOURS[colour], lw=0, mutation_scale=9,
-                                        shrinkA=0, shrinkB=0))  # fmt: skip
+            ax.annotate(
+                "",
+                xy=head,
+                xytext=tail,
+                annotation_clip=True,
+                arrowprops=dict(
+                    arrowstyle="-|>",
+                    color=COLOURS[colour],
+                    lw=0,
+                    mutation_scale=9,
+                    shrinkA=0,
+                    shrinkB=0,
+                ),
+            )

@@ -1,0 +1,169 @@
+"""Figures: what is drawn is what is stored, in all forms, the same bytes each time."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attsvm import figures
+from attsvm.errors import ArgumentError, AttsvmError
+from attsvm.selection import Ledger
+
+ALT = "One curve rises from zero to one; the other one, drawn dashed, falls from one to zero again."
+
+
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "run": np.repeat(["a", "b"], 40),
+            "x": np.tile(np.repeat(np.arange(4), 10), 2),
+            "y": rng.normal(size=80),
+            "hit": rng.random(80) < 0.3,
+        }
+    )
+
+
+def ledger():
+    entries = Ledger()
+    entries.add("a", range(10), ["kept"] * 9 + ["infeasible"])
+    return entries
+
+
+def drawn():
+    summary = figures.summarise(table(), ["run", "x"], "y")
+    fig, (ax, other) = figures.grid(columns=2)
+    figures.band(ax, summary[summary["run"] == "a"], "x", label="a", colour="blue", marker="o")
+    figures.band(
+        ax, summary[summary["run"] == "b"], "x", label="b", colour="vermilion", published=True
+    )
+    ax.set(title="(a) Curves", xlabel="$x$", ylabel="y")
+    ax.legend()
+    other.set(xlim=(-2, 2), ylim=(-2, 2))
+    figures.tokens(other, [[1, 1], [-1, 0.5]], 0, "green")
+    figures.ray(other, [1, 2], "green")
+    figures.boundary(other, [1, 2], [0.5, 0.5], "green")
+    figures.path(other, [[0, 0], [0.5, 0.7], [1, 1.8]], "green", every=1)
+    return fig, summary
+
+
+def publish(fig, summary, **changes):
+    options = dict(
+        title="Up and down",
+        alt=ALT,
+        caption="Two curves.",
+        ledger=ledger(),
+        parameters=dict(n=np.int64(3), sizes=(1, 2)),
+        seeds="0..9",
+    )
+    figures.publish(fig, changes.pop("name", "up-and-down"), summary, **(options | changes))
+
+
+@pytest.fixture
+def output(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTSVM_OUTPUT", str(tmp_path))
+    monkeypatch.setenv("ATTSVM_CHAPTER", "01-test/figures")
+    return tmp_path / "figures"
+
+
+def test_summary_against_numpy():
+    data = table()
+    summary = figures.summarise(data, ["run", "x"], "y").set_index(["run", "x"])
+    values = data[(data["run"] == "b") & (data["x"] == 2)]["y"].to_numpy()
+    row = summary.loc[("b", 2)]
+    assert row["mean"] == pytest.approx(values.mean())
+    assert row["std"] == pytest.approx(values.std(ddof=1))
+    assert row["high"] - row["mean"] == pytest.approx(1.96 * values.std(ddof=1) / np.sqrt(10))
+    assert (summary["quantity"] == "y").all()
+    shares = figures.summarise(data, ["run"], "hit")
+    assert shares["low"].between(0, 1).all()
+    assert shares["high"].between(0, 1).all()
+
+
+def test_summary_refuses_missing_columns_and_holes():
+    with pytest.raises(ArgumentError, match="columns"):
+        figures.summarise(table(), ["nothing"], "y")
+    holed = table()
+    holed.loc[3, "y"] = np.nan
+    with pytest.raises(ArgumentError, match="finite"):
+        figures.summarise(holed, ["run"], "y")
+
+
+def test_all_forms_are_written(output):
+    fig, summary = drawn()
+    publish(fig, summary)
+    record = json.loads((output / "up-and-down.json").read_text())
+    assert set(record["files"]) == {"svg", "dark", "pdf", "png", "csv"}
+    for file in record["files"].values():
+        assert (output.parent / file).stat().st_size > 100
+    for kind in ("svg", "dark"):
+        ElementTree.parse(output.parent / record["files"][kind])
+    assert (output / "up-and-down.pdf").read_bytes().startswith(b"%PDF")
+    assert (output / "up-and-down.png").read_bytes().startswith(b"\x89PNG")
+    again = pd.read_csv(output / "up-and-down.csv")
+    pd.testing.assert_frame_equal(again, summary, check_dtype=False)
+    assert record["chapter"] == "01-test/figures"
+    assert record["ledger"][0]["fates"] == {"kept": 9, "infeasible": 1}
+    assert record["passport"]["parameters"] == {"n": 3, "sizes": [1, 2]}
+    assert record["alt"] == ALT
+
+
+def test_the_same_figure_gives_the_same_bytes(output):
+    contents = []
+    for _ in range(2):
+        publish(*drawn())
+        contents.append({p.name: p.read_bytes() for p in sorted(output.iterdir())})
+    assert contents[0] == contents[1]
+
+
+def test_the_dark_drawing_differs_in_colours_only(output):
+    publish(*drawn())
+    light = (output / "up-and-down.svg").read_text()
+    dark = (output / "up-and-down-dark.svg").read_text()
+    strip = re.compile("#[0-9a-f]{6}")
+    assert strip.sub("", light) == strip.sub("", dark)
+    assert figures.COLOURS["ink"] in light
+    for colour in figures.COLOURS.values():
+        assert colour not in dark
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+
+def test_every_colour_can_be_read_on_its_page():
+    from attsvm.figures._style import PALETTE
+
+    for name, (light, dark) in PALETTE.items():
+        if name != "grid":
+            assert 1.05 / (luminance(light) + 0.05) >= 4.5, name
+            assert (luminance(dark) + 0.05) / (luminance("#15181c") + 0.05) >= 4.5, name
+
+
+@pytest.mark.parametrize(
+    ("changes", "argument"),
+    [({"name": "Up and Down"}, "name"), ({"alt": "A figure."}, "alt")],
+)
+def test_a_figure_without_name_or_finding_is_refused(output, changes, argument):
+    with pytest.raises(ArgumentError) as error:
+        publish(*drawn(), **changes)
+    assert error.value.argument == argument
+    assert not output.exists()
+
+
+def test_a_figure_without_data_is_refused(output):
+    with pytest.raises(ArgumentError, match="data"):
+        publish(drawn()[0], pd.DataFrame())
+
+
+def test_an_output_that_cannot_be_written_is_a_clear_error(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    monkeypatch.setenv("ATTSVM_OUTPUT", str(blocked))
+    with pytest.raises(AttsvmError, match="cannot write"):
+        publish(*drawn())
