@@ -48,8 +48,7 @@ def one_sequence(scores):
     [((3.0, 2.0, 1.0), "global"), ((2.0, 1.0, 3.0), "local"), ((1.0, 2.0, 3.0), "not local")],
 )
 def test_convergence_types_by_hand(scores, expected):
-    # The margin of token 0 over its neighbour at 0 is the tight one; the one at -1 is twice as far.  (The second
-    # coordinate carries the scores; W may use it, so support is computed, not assumed.)
+    # Say the middle token is the support token; the definitions only look at support and scores.
     problem = one_sequence(scores)
     tokens = np.array([0])
     support = np.array([[False, True, False]])
