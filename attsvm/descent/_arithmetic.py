@@ -11,7 +11,7 @@ token, the bracket of that token cancels to rounding noise, and the weights them
 `exact` writes the same number so that nothing cancels or underflows.  Let top_i be the token of
 largest logit, δ_it = g_it − g_i,top, and let e^c be one factor per instance.  Then
 
-    q_it = e^{−c} |ℓ'(u_i)| s_it δ_it,      ∂L/∂a_it = −(e^c/n) (q_it − s_it Σ_τ q_iτ):
+    q_it = e^{−c} |ℓ'(u_i)| s_it δ_it,      ∂L/∂a_it = (e^c/n) (s_it Σ_τ q_iτ − q_it):
 
 the bracket is δ_it − Σ s δ, whose sum has no large term, because δ of the top token is zero.
 log|ℓ'| + log s − c is added up in log space before the one exponential, so q has entries of order
@@ -25,6 +25,7 @@ of g and no better, so gradients below that level, relative to the largest, are 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -62,7 +63,10 @@ def sigmoid(x: Tensor) -> Tensor:
 
 
 def softmax(logits: Tensor) -> Tensor:
-    """Softmax over the last axis; for rows this short much faster than torch's own kernel."""
+    """Attention weights s (B, n, T), the softmax of the logits over tokens.
+
+    For rows this short, much faster than torch's own kernel.
+    """
     weights = (logits - logits.amax(-1, keepdim=True)).exp_()
     return weights.div_(weights.sum(-1, keepdim=True))
 
@@ -80,18 +84,12 @@ def published(layer: Layer, logits: Tensor, optimum: Tensor | None = None) -> Lo
         L* (B,): also return L − L*, by subtraction.
     """
     s = softmax(logits)
-    output = layer.mix(s)
-    margin = layer.labels * layer.head.value(output)
-    n = margin.shape[-1]
-    # d/du (1/n) log(1 + e^{-u}), times Y: the gradient that arrives at the head.
-    slope = sigmoid(-margin).mul_(layer.labels).div_(-n)
-    grad_output = layer.head.gradient(output) * slope[..., None]
-    grad_s = layer.along(grad_output)
-    inner = (grad_s * s).sum(-1, keepdim=True)
-    p = grad_s.sub_(inner).mul_(s)
-    c = p.new_zeros(p.shape[0])
+    margin, slope = layer.answer(layer.mix(s))
+    # d/du (1/n) log(1 + e^{-u}), times Y ∇h(o): the gradient that arrives at the output o.
+    grad_s = layer.along(slope * sigmoid(-margin).div_(-margin.shape[-1])[..., None])
+    p = grad_s.sub_((grad_s * s).sum(-1, keepdim=True)).mul_(s)
     gap = None if optimum is None else logistic(margin).mean(-1) - optimum
-    return LogitGradient(p, c, gap)
+    return LogitGradient(p, p.new_zeros(p.shape[0]), gap)
 
 
 def exact(layer: Layer, logits: Tensor, optimum: Tensor | None = None) -> LogitGradient:
@@ -113,55 +111,44 @@ def exact(layer: Layer, logits: Tensor, optimum: Tensor | None = None) -> LogitG
     total = s.sum(-1, keepdim=True)
     s.div_(total)
     if layer.scores is not None:
-        margin = (s * layer.scores).sum(-1, keepdim=True)
-        delta = layer.scores - layer.scores.gather(-1, top)
+        margin = (s * layer.scores).sum(-1)
+        g = layer.scores
     else:
-        output = layer.mix(s)
-        margin = (layer.labels * layer.head.value(output))[..., None]
-        g = layer.along(layer.head.gradient(output) * layer.labels[..., None])
-        delta = g - g.gather(-1, top)
+        margin, slope = layer.answer(layer.mix(s))
+        g = layer.along(slope)
+    delta = g - g.gather(-1, top)
     # log|ℓ'| = −log(1 + e^u); log s = a − a_top − log Σ.
-    log_slope = logistic(-margin).neg_()
-    q = relative.add_(log_slope - total.log_())
-    # δ = 0 for the top token, whose weight must not set the common factor, and for exact ties.
-    q.masked_fill_(delta == 0, -torch.inf)
-    c = q.amax((-2, -1))
+    log_weight = relative.sub_(total.log_().add_(logistic(-margin)[..., None]))
+    # The top token, whose δ is 0, must not set the common factor; nor must exact ties with it.
+    if layer.ties:
+        log_weight.masked_fill_(delta == 0, -torch.inf)
+    else:
+        log_weight.scatter_(-1, top, -torch.inf)
+    c = log_weight.amax((-2, -1))
     c.masked_fill_(c == -torch.inf, 0.0)  # every token has the same score: the gradient is zero
-    q.sub_(c[:, None, None]).exp_().mul_(delta)
+    q = log_weight.sub_(c[:, None, None]).exp_().mul_(delta)
     drift = q.sum(-1, keepdim=True)
-    n = logits.shape[-2]
-    p = (s * drift).sub_(q).div_(n)
     gap = None
     if optimum is not None:
         if layer.scores is None:
-            gap = (logistic(margin[..., 0]).mean(-1) - optimum) * torch.exp(-c)
+            gap = (logistic(margin).mean(-1) - optimum) * torch.exp(-c)
         else:
-            gap = _gap(margin[..., 0], optimum, delta, s, top, layer.scores, drift, log_slope, c)
-    return LogitGradient(p, c, gap)
+            behind = optimum - layer.scores.gather(-1, top)[..., 0]
+            gap = _gap(margin, optimum, behind - (s * delta).sum(-1), behind == 0, drift[..., 0], c)
+    p = s.mul_(drift).sub_(q)
+    return LogitGradient(p, c.sub_(math.log(logits.shape[-2])), gap)
 
 
 def _gap(
-    margin: Tensor,
-    best: Tensor,
-    delta: Tensor,
-    s: Tensor,
-    top: Tensor,
-    scores: Tensor,
-    drift: Tensor,
-    log_slope: Tensor,
-    c: Tensor,
+    margin: Tensor, best: Tensor, shortfall: Tensor, ahead: Tensor, drift: Tensor, c: Tensor
 ) -> Tensor:
-    """e^{−c} (1/n) Σ_i [ℓ(u_i) − ℓ(u*_i)] for the linear head.
+    """e^{−c} Σ_i [ℓ(u_i) − ℓ(u*_i)] for the linear head, where u* is the best score.
 
     The shortfall u* − u is (γ* − γ_top) − Σ s δ.  With x = σ(−u*) (e^{u*−u} − 1) the bracket equals
-    log(1 + x), which tends to σ(−u*) (u* − u) when the shortfall is too small for a float; then
-    Σ s δ = e^c drift/|ℓ'(u)| supplies the digits.
+    log(1 + x), which tends to σ(−u*) (u* − u) when the shortfall is too small for a float; then,
+    where the best token is ahead, Σ s δ = e^c drift/|ℓ'(u)| supplies the digits.
     """
-    behind = best - scores.gather(-1, top)[..., 0]
-    shortfall = behind - (s * delta).sum(-1)
-    small = (behind == 0) & (shortfall < 1e-100)
-    linear = -drift[..., 0]
-    ordinary = torch.log1p(sigmoid(-best) * torch.expm1(shortfall.clamp(max=700.0)))
-    ordinary = torch.where(shortfall > 700.0, logistic(margin) - logistic(best), ordinary)
-    scaled = ordinary * torch.exp(-c)[:, None]
-    return torch.where(small, linear, scaled).mean(-1)
+    x = sigmoid(-best) * torch.expm1(shortfall.clamp(max=700.0))
+    difference = torch.where(shortfall > 700.0, logistic(margin) - logistic(best), torch.log1p(x))
+    tiny = ahead & (shortfall < 1e-100)
+    return torch.where(tiny, -drift, difference * torch.exp(-c)[:, None]).sum(-1)

@@ -22,14 +22,17 @@ class Layer:
     Attributes
     ----------
     tokens, queries, labels
-        X (B, n, T, d), z (B, n, d), Y (B, n).
+        X (B n, T, d), z (B, n, d), Y (B, n).
     head
         The prediction head, its parameters as tensors.
     absent
         (B, n, T), True where the mask removes a token; None if all exist.
     scores
-        γ (B, n, T) for the linear head, where they are the gradient of the output with respect to
+        γ (B, n, T) for the linear head, where they are the gradient of the margin with respect to
         the attention weights; None for other heads.  Absent tokens have score 0, their weight is 0.
+    ties
+        Whether two tokens of one sequence have the same score (or the head is not linear, so that
+        they may come to).
     """
 
     tokens: Tensor
@@ -38,6 +41,7 @@ class Layer:
     head: Any
     absent: Tensor | None
     scores: Tensor | None
+    ties: bool
 
     @classmethod
     def of(cls, problem: AttentionProblem, device: torch.device) -> Layer:
@@ -47,33 +51,44 @@ class Layer:
             return torch.tensor(np.ascontiguousarray(value), device=device)
 
         absent = None if problem.mask is None else convert(~problem.mask)
-        scores = None
+        scores, ties = None, True
         if isinstance(problem.head, LinearHead):
-            scores = convert(problem.scores())
+            gamma = problem.scores()
+            ordered = np.sort(gamma, -1)
+            ties = bool((ordered[..., 1:] == ordered[..., :-1]).any())
+            scores = convert(gamma)
             if absent is not None:
                 scores.masked_fill_(absent, 0.0)
+        tokens = convert(problem.tokens)
+        B, n, T, d = tokens.shape
         return cls(
-            tokens=convert(problem.tokens),
+            tokens=tokens.view(B * n, T, d),
             queries=convert(problem.queries),
             labels=convert(problem.labels),
             head=problem.head.to(convert),
             absent=absent,
             scores=scores,
+            ties=ties,
         )
 
     def along(self, vectors: Tensor) -> Tensor:
         """x_it'u_i for all t: (B, n, d) -> (B, n, T)."""
-        B, n, T, d = self.tokens.shape
-        return torch.bmm(self.tokens.view(B * n, T, d), vectors.reshape(B * n, d, 1)).view(B, n, T)
+        B, n, d = vectors.shape
+        return torch.bmm(self.tokens, vectors.reshape(B * n, d, 1)).view(B, n, -1)
 
     def mix(self, weights: Tensor) -> Tensor:
         """X_i'p_i, the tokens weighted by p: (B, n, T) -> (B, n, d)."""
-        B, n, T, d = self.tokens.shape
-        return torch.bmm(weights.reshape(B * n, 1, T), self.tokens.view(B * n, T, d)).view(B, n, d)
+        B, n, T = weights.shape
+        return torch.bmm(weights.view(B * n, 1, T), self.tokens).view(B, n, -1)
 
     def hide(self, logits: Tensor) -> Tensor:
         """Give absent tokens the logit −∞, in place."""
         return logits if self.absent is None else logits.masked_fill_(self.absent, -torch.inf)
+
+    def answer(self, output: Tensor) -> tuple[Tensor, Tensor]:
+        """Margin Y h(o) (B, n) and its gradient Y ∇h(o) (B, n, d), for outputs o (B, n, d)."""
+        slope = self.head.gradient(output) * self.labels[..., None]
+        return self.labels * self.head.value(output), slope
 
     def margins(self, attention: Tensor) -> Tensor:
         """Y_i h(o_i) for the attention weights s (B, n, T): (B, n)."""

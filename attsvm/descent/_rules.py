@@ -82,7 +82,7 @@ class Normalized:
             else:
                 # Where the norm is 0 so is the gradient: dividing by the smallest float keeps it 0.
                 norm.clamp_(min=torch.finfo(norm.dtype).tiny)
-                array.sub_(gradient.mul_(norm.reciprocal_().mul_(length)))
+                array.addcmul_(gradient, norm.reciprocal_(), value=-length)
 
 
 @dataclass(frozen=True)

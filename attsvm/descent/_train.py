@@ -297,16 +297,9 @@ def _record(
         recorder.put(name, iteration, rows, made[name]().cpu().numpy())
     if not measures:
         return
-    factored = isinstance(weights, Factored)
-    snapshot = Snapshot(
-        iteration,
-        rows,
-        W=weights.matrix().cpu().numpy().copy(),
-        logits=logits.cpu().numpy().copy(),
-        attention=attention.cpu().numpy(),
-        K=weights.arrays[0].cpu().numpy().copy() if factored else None,
-        Q=weights.arrays[1].cpu().numpy().copy() if factored else None,
-    )
+    wanted = ["W", "logits", "attention", *(["K", "Q"] if isinstance(weights, Factored) else [])]
+    copies = {name: made[name]().cpu().numpy().copy() for name in wanted}
+    snapshot = Snapshot(iteration, rows, **copies)
     for name, function in measures.items():
         recorder.put(name, iteration, rows, function(snapshot))
 

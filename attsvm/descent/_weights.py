@@ -34,7 +34,7 @@ class Full:
         self.arrays = [W]
 
     def logits(self, layer: Layer) -> Tensor:
-        return layer.hide(layer.along(torch.bmm(layer.queries, self.arrays[0].mT)))
+        return layer.hide(layer.along(torch.bmm(self.arrays[0], layer.queries.mT).mT))
 
     def gradients(self, layer: Layer, p: Tensor) -> list[Tensor]:
         return [torch.bmm(layer.mix(p).mT, layer.queries)]
@@ -53,7 +53,7 @@ class Factored:
     def logits(self, layer: Layer) -> Tensor:
         K, Q = self.arrays
         self._queries = torch.bmm(layer.queries, Q)
-        return layer.hide(layer.along(torch.bmm(self._queries, K.mT)))
+        return layer.hide(layer.along(torch.bmm(K, self._queries.mT).mT))
 
     def gradients(self, layer: Layer, p: Tensor) -> list[Tensor]:
         K, _ = self.arrays
