@@ -126,6 +126,15 @@ def test_scaling_does_not_hide_infeasibility(norm, scale):
     assert solution.farkas_residual() <= 1e-14
 
 
+def test_a_difference_that_underflows_is_not_called_infeasible():
+    # 1e-200 is not zero, though its square is: there is a W, if not one that float64 can certify.
+    X = np.zeros((1, 2, 2))
+    X[0, 0, 0], X[0, 1, 1] = 1e-200, 0.0
+    X = np.concatenate([X, np.ones((1, 2, 2)) * [[1.0], [0.5]]])
+    solution = svm.solve(X, np.ones((2, 2)), [0, 0], on_infeasible="return")
+    assert solution.status is svm.Status.INACCURATE
+
+
 def test_near_the_threshold_of_feasibility():
     # A token that leaves the convex hull by 10⁻⁵: feasible, with a W of that much length.
     X, Z, _ = instance(6, 1, 4, 2)

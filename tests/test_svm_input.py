@@ -33,6 +33,9 @@ BAD = [
     ),
     ("X", {"X": np.zeros((3, 0, 5))}, "at least"),
     ("X", {"X": np.zeros((3, 4, 0)), "Z": np.zeros((3, 0))}, "at least"),
+    ("X", {"X": 1e80 * GOOD_X}, "1e70"),
+    ("X", {"X": 1e-80 * GOOD_X}, "1e-70"),
+    ("Z", {"Z": 1e80 * GOOD_Z}, "1e70"),
     ("Z", {"Z": GOOD_Z[:2]}, "(3, 5)"),
     ("Z", {"Z": INF}, "inf"),
     ("Z", {"Z": None}, "real numbers"),
@@ -106,6 +109,7 @@ def test_methods_check_their_arguments():
         ("norm", {"norm": 2}),
         ("mask", {"mask": np.zeros((3, 4), dtype=bool)}),
         ("Z", {"Z": GOOD_Z.T}),
+        ("Z", {"Z": 1e80 * GOOD_Z}),
         ("X", {"X": GOOD_X[None]}),
     ],
 )

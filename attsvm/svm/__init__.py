@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 from attsvm.svm._attention import solve, solve_many
+from attsvm.svm._face import Face
 from attsvm.svm._general import GeneralSolution, solve_general
 from attsvm.svm._lp import solve_lp
 from attsvm.svm._solution import Solution, Status, Tolerance
 
 __all__ = [
+    "Face",
     "GeneralSolution",
     "Solution",
     "Status",

@@ -77,6 +77,10 @@ class Rows:
         return ((self.D @ W) * self.Z).sum(1)
 
 
+# Certificates square products of tokens and queries: their fourth powers have to fit float64.
+_LARGEST = 1e70
+
+
 def _power_of_two(size: float) -> float:
     """A scale near `size` that costs no rounding."""
     return float(2.0 ** np.ceil(np.log2(size))) if size > 0 else 1.0
@@ -162,6 +166,19 @@ class Batch:
             )
 
 
+def check_size(name: str, value: Float) -> None:
+    """Refuse numbers whose products of four overflow or vanish.
+
+    Raises
+    ------
+    ArgumentError
+        If the largest entry is above 1e70, or below 1e-70 and not zero.
+    """
+    top = max(float(value.max()), -float(value.min()))
+    if top > _LARGEST or 0.0 < top < 1.0 / _LARGEST:
+        raise ArgumentError(name, "entries of size 1e-70 to 1e70, or zero", f"size {top:.1e}")
+
+
 def read_batch(X: Any, Z: Any, tokens: Any, mask: Any, many: bool) -> Batch:
     """Check the arguments of a solver and build the differences.
 
@@ -180,6 +197,8 @@ def read_batch(X: Any, Z: Any, tokens: Any, mask: Any, many: bool) -> Batch:
     *_, n, T, d = X.shape
     batch = X.shape[:-3]
     Z = _checks.array("Z", Z, shape=(*batch, n, d))
+    check_size("X", X)
+    check_size("Z", Z)
     tokens = _checks.integers("tokens", tokens, shape=(*batch, n), low=0, high=T)
     if mask is not None:
         mask = _checks.booleans("mask", mask, shape=(*batch, n, T))

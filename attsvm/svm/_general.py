@@ -11,7 +11,7 @@ from scipy.linalg import qr
 
 from attsvm import _checks
 from attsvm.errors import ArgumentError, InfeasibleError
-from attsvm.svm._constraints import Rows, normalised
+from attsvm.svm._constraints import Rows, check_size, normalised
 from attsvm.svm._frobenius import least_distance
 from attsvm.svm._nuclear import nuclear_norm
 from attsvm.svm._solution import DEFAULT, Status, Tolerance
@@ -155,6 +155,8 @@ def solve_general(
         raise ArgumentError("X", "at least one of everything", f"shape {X.shape}")
     n, T, d = X.shape
     Z = _checks.array("Z", Z, shape=(n, d))
+    check_size("X", X)
+    check_size("Z", Z)
     selected = _checks.booleans("selected", selected, shape=(n, T))
     if not selected.any(1).all():
         empty = int(np.flatnonzero(~selected.any(1))[0])

@@ -191,14 +191,18 @@ class Solution:
 
 
 def farkas_residual(X: Float, Z: Float, tokens: Any, multipliers: Float) -> float:
-    """‖Σ λ_it D_it z_i'‖_F / Σ λ_it ‖D_it‖‖z_i‖, and 0 if λ > 0 meets constraints 0 ≥ 1 only."""
+    """‖Σ λ_it D_it z_i'‖_F / Σ λ_it ‖D_it‖‖z_i‖, and 0 if λ > 0 meets constraints 0 ≥ 1 only.
+
+    That a difference or a query vanishes is read off its entries: lengths may underflow.
+    """
     D = X[np.arange(len(X)), tokens][:, None] - X
     combination = np.einsum("nt,ntd->nd", multipliers, D).T @ Z
     lengths = np.linalg.norm(D, axis=-1) * np.linalg.norm(Z, axis=-1)[:, None]
     total = float((multipliers * lengths).sum())
     if total > 0:
         return float(np.linalg.norm(combination)) / total
-    return 0.0 if (multipliers > 0).any() else float("inf")
+    vanish = ~(D.any(-1) & Z.any(-1)[:, None])
+    return 0.0 if (multipliers > 0).any() and vanish[multipliers > 0].all() else float("inf")
 
 
 def _dual_norms(M: Float, norm: str, power: float | None) -> Float:
