@@ -10,6 +10,8 @@ from browsing import open_page, visitor
 from PIL import Image
 from playwright.sync_api import Browser
 
+# Pictures load when they come into view; a screenshot has to wait for that.
+LOADED = "async (image) => { image.loading = 'eager'; await image.decode(); }"
 CARD_PARTS = (".ledger td", "details.passport", ".figure-links a[download]", "figcaption")
 
 
@@ -34,6 +36,7 @@ def test_figures_are_not_blank(
                 assert len(shown) == 1
                 assert f"on-{theme}" in (shown[0].get_attribute("class") or "")
                 seen += 1
+                shown[0].evaluate(LOADED)
                 if _colours(shown[0].screenshot()) < 4:
                     blank.append(f"{name}: {shown[0].get_attribute('src')}")
     assert seen > 0

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from attsvm.book.mime import ClaimBox, FigureCard, Illustration, ThemeImage
 from sphinx.application import Sphinx
 
-from attsvm.book.mime import ClaimBox, FigureCard, Illustration, ThemeImage
 from companion import claims, domain, figures, pages, scorecard, typeset
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from attsvm.book.mime import ClaimBox
 from sphinx.writers.html5 import HTML5Translator
 
-from attsvm.book.mime import ClaimBox
 from companion.text import anchor, badge, definition_list, measurement, number, words
 
 SENTENCES = {
@@ -30,7 +30,8 @@ def sentence(record: dict[str, Any]) -> str:
     if record.get("published") is not None:
         parts.append(f"published {number(record['published'])}{' ' + unit if unit else ''}")
     text = SENTENCES[record["verdict"]] + (f": {', '.join(parts)}" if parts else "")
-    return f"{text}; {record['reason']}." if record.get("reason") else f"{text}."
+    holds = record["verdict"] == "holds"  # that the criterion is met is what this means
+    return f"{text}." if holds or not record.get("reason") else f"{text}; {record['reason']}."
 
 
 def verdict_lines(records: list[dict[str, Any]], page: str = "") -> str:

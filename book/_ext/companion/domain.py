@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from attsvm.book.mime import ClaimBox
 from docutils import nodes
 from docutils.nodes import Node
 from sphinx import addnodes
@@ -14,7 +15,6 @@ from sphinx.util import logging
 from sphinx.util.docutils import ReferenceRole
 from sphinx.util.nodes import make_refnode
 
-from attsvm.book.mime import ClaimBox
 from companion.text import anchor, words
 
 LOGGER = logging.getLogger(__name__)

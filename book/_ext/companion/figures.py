@@ -6,6 +6,7 @@ import re
 from html import escape
 from typing import Any
 
+from attsvm.book.mime import FigureCard, Illustration, ThemeImage, figure_card
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
@@ -13,7 +14,6 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.osutil import relative_uri
 from sphinx.writers.html5 import HTML5Translator
 
-from attsvm.book.mime import FigureCard, Illustration, ThemeImage, figure_card
 from companion import results
 from companion.claims import verdict_lines
 from companion.text import definition_list, number

@@ -7,11 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from attsvm.book.mime import ClaimBox, FigureCard
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
-
-from attsvm.book.mime import ClaimBox, FigureCard
 
 TEMPLATES = Path(__file__).parent / "templates"
 REPAIRS = (
@@ -67,7 +66,9 @@ def _describe(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
         r'<meta[^>]*name="description"[^>]*content="([^"]*)"', context.get("metatags", "")
     )
     text = own[1] if own else escape(_first_sentences(tree))
-    title = escape(nodes.Text(re.sub(r"<[^>]*>", "", context.get("title", ""))))
+    if len(parents := context.get("parents", [])) > 0:
+        context["title"] += f" · {parents[-1]['title']}"  # titles of pages must differ
+    title = re.sub(r"<[^>]*>", "", context.get("title", ""))
     tags = [] if own or not text else [f'<meta name="description" content="{text}">']
     tags += [
         '<meta property="og:type" content="article">',

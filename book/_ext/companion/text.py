@@ -10,7 +10,10 @@ from docutils import nodes
 
 VERDICTS = {
     "holds": ("holds", "M3 8.5 6.5 12 13 4.5"),
-    "holds with a difference": ("differs", "M2.5 9.5c2-3.5 4-3.5 5.5-1.5s3.500 2 5.500-1.500"),
+    "holds with a difference": (
+        "differs",
+        "M2.5 9.5c2-3.5 4-3.5 5.5-1.5s3.500 2 5.500-1.500",
+    ),
     "artefact of the published protocol": (
         "artefact",
         "M8 2.500 14 13.500H2zM8 6.500v3.500M8 11.800v.4",
@@ -39,19 +42,29 @@ def badge(verdict: str) -> str:
 
 
 def number(value: float, decimals: int | None = None) -> str:
-    """A number for a reader: a fixed count of decimals, or four significant digits.
+    """A number for a reader: fixed decimals, or four significant digits, more just below one.
 
-    >>> number(0.99637), number(0.5, 3), number(3.0), number(1.2e-7)
-    ('0.9964', '0.500', '3', '1.2 × 10⁻⁷')
+    >>> number(0.5, 3), number(3.0), number(0.99637), number(0.99999712), number(1.2e-7)
+    ('0.500', '3', '0.9964', '0.999997', '1.2 × 10⁻⁷')
+    >>> number(1 - 2**-30), number(1 - 2**-53)
+    ('1 − 9.31 × 10⁻¹⁰', '1')
     """
-    if value != 0 and not 1e-4 <= abs(value) < 1e6:
-        mantissa, exponent = (
-            f"{value:.3g}".split("e") if abs(value) < 1e-4 else f"{value:.2e}".split("e")
-        )
-        power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        return f"{mantissa} × 10{power}".replace("-", "−")
-    text = f"{value:.4g}" if decimals is None else f"{value:.{decimals}f}"
-    return text.replace("-", "−")
+    if decimals is not None:
+        return f"{value:.{decimals}f}".replace("-", "−")
+    if 0.99 < value < 1 - 1e-12:
+        gap = 1 - value
+        return f"1 − {number(gap)}" if gap < 1e-6 else f"{value:.{min(_first_digit(gap) + 1, 6)}f}"
+    text = f"{value:.4g}"
+    if "e" not in text and (value == 0 or abs(value) >= 1e-4):
+        return text.replace("-", "−")
+    mantissa, exponent = f"{value:.2e}".split("e")
+    power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{float(mantissa):g} × 10{power}".replace("-", "−")
+
+
+def _first_digit(value: float) -> int:
+    """Position after the point of the first digit that is not zero."""
+    return max(-math.floor(math.log10(abs(value))), 0)
 
 
 def measurement(measured: dict[str, Any] | None, unit: str = "") -> str:
@@ -59,16 +72,19 @@ def measurement(measured: dict[str, Any] | None, unit: str = "") -> str:
 
     >>> measurement({"value": 0.99812, "halfwidth": 0.00043, "n": 100})
     '0.9981 ± 0.0004 (100 instances)'
+    >>> measurement({"value": 0.5, "halfwidth": 3e-9, "n": 20})
+    '0.5 ± less than 10⁻⁶ (20 instances)'
     """
     if measured is None:
         return "–"
     value, halfwidth, count = measured["value"], measured.get("halfwidth"), measured.get("n")
-    if halfwidth:
-        first_digit = -math.floor(math.log10(abs(halfwidth)))
-        decimals = min(max(first_digit, 0), 12)
-        text = f"{number(value, decimals)} ± {number(halfwidth, decimals)}"
-    else:
+    if not halfwidth:
         text = number(value)
+    elif halfwidth < 1e-6:
+        text = f"{number(value)} ± less than 10⁻⁶"
+    else:
+        decimals = _first_digit(halfwidth)
+        text = f"{number(value, decimals)} ± {number(halfwidth, decimals)}"
     text += f" {unit}" if unit else ""
     if count and count > 1:
         text += f" ({count} instances)"
