@@ -26,6 +26,7 @@ help:
 	@echo "make lock      find the newest versions, write requirements.lock and environment.yml"
 	@echo "make clean     remove what builds and tests made, executed chapters too"
 	@echo "make distclean remove the environment as well"
+	@echo "PIP_ARGS=… goes to pip, e.g. PIP_ARGS=torch==2.13.0 keeps one version while resolving anew"
 
 book: env
 	@echo "==> Building the book, profile $(PROFILE), $(JOBS) chapters at a time"
