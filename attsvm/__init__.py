@@ -22,11 +22,13 @@ _MODULES = (
     "figures",
     "formulations",
     "heads",
+    "landscape",
     "metrics",
     "problem",
     "published",
     "records",
     "selection",
+    "simplex",
     "svm",
 )
 
@@ -41,11 +43,13 @@ if TYPE_CHECKING:
     from attsvm import figures as figures
     from attsvm import formulations as formulations
     from attsvm import heads as heads
+    from attsvm import landscape as landscape
     from attsvm import metrics as metrics
     from attsvm import problem as problem
     from attsvm import published as published
     from attsvm import records as records
     from attsvm import selection as selection
+    from attsvm import simplex as simplex
     from attsvm import svm as svm
     from attsvm.problem import AttentionProblem
 

@@ -30,9 +30,12 @@ __all__ = [
     "random_problems",
     "relu_problem",
     "relu_problems",
+    "sequence_problem",
+    "sequence_problems",
 ]
 
 Attention = Literal["cross", "self"]
+Labels = Literal["position", "sequence"]
 
 
 class _Draws:
@@ -308,3 +311,56 @@ def compressed(problem: AttentionProblem) -> tuple[AttentionProblem, NDArray[np.
         mask=problem.mask,
     )
     return small, np.ascontiguousarray(U)
+
+
+def sequence_problem(
+    seed: int, n: int, T: int, d: int, causal: bool = False, labels: Labels = "position"
+) -> AttentionProblem:
+    """Every position asks: a sequence-to-sequence data set as an attention problem (Section 7).
+
+    Position k of sequence i is a query z = x_ik over the tokens of its own sequence.  That is an
+    ordinary problem with n T rows, the row of position (i, k) being i T + k; in the causal case the
+    mask leaves it the tokens t ≤ k.  Draws in order: v (d), Y (n, T) or (n,), X (n, T, d); v and
+    all tokens have length one, labels are signs.
+
+    Parameters
+    ----------
+    seed
+        Seed of the instance.
+    n, T, d
+        Sequences, tokens in each, dimension.
+    causal
+        Whether position k sees the tokens up to k only.  The first position then has no choice.
+    labels
+        ``"position"``: each position has a label of its own; ``"sequence"``: one for the sequence.
+
+    Raises
+    ------
+    ArgumentError
+        If a size is below one, the seed is negative, or `labels` is another word.
+    """
+    _sizes(n=n, T=T, d=d)
+    _checks.choice("labels", labels, ("position", "sequence"))
+    draws = _Draws(seed)
+    v = draws.unit_rows(d)
+    signs = _double(draws.normal(n, T if labels == "position" else 1).sign())
+    tokens = _double(draws.unit_rows(n, T, d))
+    return AttentionProblem(
+        tokens=np.repeat(tokens, T, axis=0),
+        queries=tokens.reshape(n * T, d),
+        labels=np.broadcast_to(signs, (n, T)).reshape(n * T),
+        head=LinearHead(_double(v)),
+        mask=np.tile(np.tri(T, dtype=bool), (n, 1)) if causal else None,
+    )
+
+
+def sequence_problems(
+    seeds: Iterable[int],
+    n: int,
+    T: int,
+    d: int,
+    causal: bool = False,
+    labels: Labels = "position",
+) -> AttentionProblem:
+    """`sequence_problem` for each seed, stacked along a leading instance axis."""
+    return _many(sequence_problem, seeds, n=n, T=T, d=d, causal=causal, labels=labels)
