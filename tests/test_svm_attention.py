@@ -149,6 +149,17 @@ def test_many_equals_one_by_one_in_order(norm, n_jobs):
         np.testing.assert_allclose(solution.W, single.W, rtol=1e-9, atol=1e-9)
 
 
+def test_pieces_do_not_show(monkeypatch):
+    items = [instance(seed, 3, 3, 4) for seed in range(5)]
+    stacked = [np.stack(part) for part in zip(*items, strict=True)]
+    mask = np.ones((5, 3, 3), dtype=bool)
+    whole = svm.solve_many(*stacked, mask=mask)
+    monkeypatch.setattr("attsvm.svm._attention._PIECE", 2)
+    pieces = svm.solve_many(*stacked, mask=mask)
+    assert [s.tokens.tolist() for s in pieces] == [i[2].tolist() for i in items]
+    assert all((a.W == b.W).all() for a, b in zip(whole, pieces, strict=True))
+
+
 def test_solving_twice_gives_the_same_bits():
     item = instance(1, 6, 8, 10)
     for norm in ("fro", "nuc"):

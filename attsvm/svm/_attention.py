@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from attsvm import _checks
 from attsvm.errors import InfeasibleError
-from attsvm.svm._constraints import Batch, read_batch
+from attsvm.svm._constraints import Batch, Instances, read
 from attsvm.svm._frobenius import least_distance
 from attsvm.svm._nuclear import nuclear_norm
 from attsvm.svm._solution import DEFAULT, Solution, Status, Tolerance, certify
 
 Float = NDArray[np.float64]
+
+# Instances whose differences and margins are held at the same time.
+_PIECE = 1000
 
 
 def solve(
@@ -61,8 +64,8 @@ def solve(
     """
     _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
     norm = _checks.choice("norm", norm, ("fro", "nuc"))
-    batch = read_batch(X, Z, tokens, mask, many=False)
-    solution = _solve_batch(batch, norm, tolerance or DEFAULT)[0]
+    instances = read(X, Z, tokens, mask, many=False)
+    solution = _solve_piece(instances, norm, tolerance or DEFAULT)[0]
     if solution.status is Status.INFEASIBLE and on_infeasible == "raise":
         raise infeasible_error(solution)
     return solution
@@ -100,17 +103,20 @@ def solve_many(
     norm = _checks.choice("norm", norm, ("fro", "nuc"))
     n_jobs = _checks.integer("n_jobs", n_jobs, low=1)
     tolerance = tolerance or DEFAULT
-    batch = read_batch(X, Z, tokens, mask, many=True)
-    if n_jobs == 1 or len(batch) == 1:
-        solutions = _solve_batch(batch, norm, tolerance)
+    instances = read(X, Z, tokens, mask, many=True)
+    count = len(instances)
+    # Pieces bound the memory of differences and margins, and share the work among processes.
+    size = min(_PIECE, max(1, -(-count // (4 * n_jobs)))) if n_jobs > 1 else _PIECE
+    pieces = [instances.piece(start, start + size) for start in range(0, count, size)]
+    if n_jobs == 1 or len(pieces) == 1:
+        parts = [_solve_piece(piece, norm, tolerance) for piece in pieces]
     else:
         from joblib import Parallel, delayed
 
-        pieces = np.array_split(np.arange(len(batch)), min(4 * n_jobs, len(batch)))
         parts = Parallel(n_jobs=n_jobs)(
-            delayed(_solve_batch)(batch.part(piece), norm, tolerance) for piece in pieces
+            delayed(_solve_piece)(piece, norm, tolerance) for piece in pieces
         )
-        solutions = [solution for part in parts for solution in part]
+    solutions = [solution for part in parts for solution in part]
     if on_infeasible == "raise":
         for index, solution in enumerate(solutions):
             if solution.status is Status.INFEASIBLE:
@@ -126,7 +132,8 @@ def infeasible_error(solution: Solution, where: str = "") -> InfeasibleError:
     )
 
 
-def _solve_batch(batch: Batch, norm: str, tolerance: Tolerance) -> list[Solution]:
+def _solve_piece(instances: Instances, norm: str, tolerance: Tolerance) -> list[Solution]:
+    batch = Batch.of(instances)
     B, n, T, d = batch.X.shape
     W = np.zeros((B, d, d))
     dual = np.zeros((B, n * T))

@@ -105,8 +105,26 @@ def normalised(D: Float, Z: Float, right: Float, free: Bool | None = None) -> Ro
 
 
 @dataclass(slots=True)
+class Instances:
+    """Checked arguments with a leading axis: (B, n, T, d), (B, n, d), (B, n) and (B, n, T)."""
+
+    X: Float
+    Z: Float
+    tokens: Int
+    mask: Bool | None
+
+    def __len__(self) -> int:
+        return self.X.shape[0]
+
+    def piece(self, start: int, stop: int) -> Instances:
+        """Instances start … stop − 1."""
+        mask = None if self.mask is None else self.mask[start:stop]
+        return Instances(self.X[start:stop], self.Z[start:stop], self.tokens[start:stop], mask)
+
+
+@dataclass(slots=True)
 class Batch:
-    """Instances of one size, checked, with the differences x_{i,α_i} − x_it ready.
+    """Instances of one size with the differences x_{i,α_i} − x_it ready.
 
     Parameters
     ----------
@@ -128,16 +146,18 @@ class Batch:
     def __len__(self) -> int:
         return self.X.shape[0]
 
-    def part(self, index: Any) -> Batch:
-        """Some of the instances."""
-        return Batch(
-            self.X[index],
-            self.Z[index],
-            self.tokens[index],
-            None if self.mask is None else self.mask[index],
-            self.D[index],
-            self.valid[index],
-        )
+    @classmethod
+    def of(cls, instances: Instances) -> Batch:
+        """Build the differences."""
+        X, Z, tokens, mask = instances.X, instances.Z, instances.tokens, instances.mask
+        selected = (np.arange(len(X))[:, None], np.arange(X.shape[1]), tokens)
+        D = X[selected][:, :, None] - X
+        valid = np.ones(X.shape[:3], dtype=bool) if mask is None else mask.copy()
+        valid[selected] = False
+        if mask is not None:
+            # What stands at a masked place is nobody's token.
+            D = np.where(mask[..., None], D, 0.0)
+        return cls(X, Z, tokens, mask, D, valid)
 
     def rows(self) -> Iterator[tuple[Int, Rows]]:
         """For each instance the flat places (m,) of its constraints in (n, T), and its rows."""
@@ -179,8 +199,8 @@ def check_size(name: str, value: Float) -> None:
         raise ArgumentError(name, "entries of size 1e-70 to 1e70, or zero", f"size {top:.1e}")
 
 
-def read_batch(X: Any, Z: Any, tokens: Any, mask: Any, many: bool) -> Batch:
-    """Check the arguments of a solver and build the differences.
+def read(X: Any, Z: Any, tokens: Any, mask: Any, many: bool) -> Instances:
+    """Check the arguments of a solver.
 
     Raises
     ------
@@ -205,12 +225,6 @@ def read_batch(X: Any, Z: Any, tokens: Any, mask: Any, many: bool) -> Batch:
     if not many:
         X, Z, tokens = X[None], Z[None], tokens[None]
         mask = None if mask is None else mask[None]
-    selected = (np.arange(len(X))[:, None], np.arange(n), tokens)
-    D = X[selected][:, :, None] - X
-    valid = np.ones(X.shape[:3], dtype=bool) if mask is None else mask.copy()
-    if not valid[selected].all():
+    if mask is not None and not np.take_along_axis(mask, tokens[..., None], axis=2).all():
         raise ArgumentError("mask", "True at every selected token", "a selected token is masked")
-    valid[selected] = False
-    if mask is not None:
-        D = np.where(mask[..., None], D, 0.0)
-    return Batch(X, Z, tokens, mask, D, valid)
+    return Instances(X, Z, tokens, mask)

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dposv
 
 from attsvm import _checks
 from attsvm.svm._attention import infeasible_error
-from attsvm.svm._constraints import Rows, read_batch
+from attsvm.svm._constraints import Batch, Rows, read
 from attsvm.svm._frobenius import least_distance
 from attsvm.svm._solution import DEFAULT, Solution, Status, Tolerance, certify
 
@@ -49,7 +49,7 @@ def solve_lp(
     _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
     p = _checks.number("p", p, above=1.0)
     tolerance = tolerance or DEFAULT
-    batch = read_batch(X, Z, tokens, mask, many=False)
+    batch = Batch.of(read(X, Z, tokens, mask, many=False))
     _, n, T, d = batch.X.shape
     W = np.zeros((1, d, d))
     dual, farkas = np.zeros((1, n * T)), np.zeros((1, n * T))

@@ -201,8 +201,9 @@ def farkas_residual(X: Float, Z: Float, tokens: Any, multipliers: Float) -> floa
     total = float((multipliers * lengths).sum())
     if total > 0:
         return float(np.linalg.norm(combination)) / total
-    vanish = ~(D.any(-1) & Z.any(-1)[:, None])
-    return 0.0 if (multipliers > 0).any() and vanish[multipliers > 0].all() else float("inf")
+    vanishes = np.logical_not(D.any(-1) & Z.any(-1)[:, None])
+    used = multipliers > 0
+    return 0.0 if used.any() and (vanishes | ~used).all() else float("inf")
 
 
 def _dual_norms(M: Float, norm: str, power: float | None) -> Float:
