@@ -201,7 +201,7 @@ def farkas_residual(X: Float, Z: Float, tokens: Any, multipliers: Float) -> floa
     total = float((multipliers * lengths).sum())
     if total > 0:
         return float(np.linalg.norm(combination)) / total
-    vanishes = np.logical_not(D.any(-1) & Z.any(-1)[:, None])
+    vanishes = np.logical_not(D.any(-1) & Z.any(-1, keepdims=True))
     used = multipliers > 0
     return 0.0 if used.any() and (vanishes | ~used).all() else float("inf")
 
