@@ -68,8 +68,8 @@ def _times(x: Array, matrix: Array) -> Array:
     longer than the product.
     """
     batch = matrix.ndim - 2
-    rows = x.reshape(tuple(x.shape[:batch]) + (-1, x.shape[-1]))
-    return (rows @ matrix).reshape(tuple(x.shape[:-1]) + (matrix.shape[-1],))
+    rows = x.reshape((*x.shape[:batch], -1, x.shape[-1]))
+    return (rows @ matrix).reshape((*x.shape[:-1], matrix.shape[-1]))
 
 
 class _ArrayHead:

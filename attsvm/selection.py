@@ -13,12 +13,15 @@ from attsvm.errors import ArgumentError
 from attsvm.problem import AttentionProblem
 
 if TYPE_CHECKING:
-    from attsvm.svm import Solution
+    from attsvm.svm import GeneralSolution, Solution
 
 __all__ = [
+    "ACCEPTANCE_RULES",
     "Ledger",
+    "acceptance",
     "convergence_types",
     "fates",
+    "first_fate",
     "locally_optimal",
     "optimal_tokens",
     "selected_sets",
@@ -85,6 +88,84 @@ def selected_sets(attention: ArrayLike, threshold: float = 1e-3) -> NDArray[np.b
     if weights.ndim < 2 or 0 in weights.shape:
         raise ArgumentError("attention", "shape (…, n, T), not empty", f"shape {weights.shape}")
     return weights > _checks.number("threshold", threshold, above=0.0, below=1.0)
+
+
+#: Rules by which the published experiment on several selected tokens drops an instance, in the
+#: order in which it applies them.  The name is the fate of the instance that meets the rule first.
+ACCEPTANCE_RULES = ("no label −1", "grey zone", "finite solution")
+
+
+def acceptance(
+    problem: AttentionProblem,
+    attention: ArrayLike,
+    *,
+    selected: float = 1e-3,
+    dropped: float = 1e-6,
+    rules: Sequence[str] = ACCEPTANCE_RULES,
+) -> list[str]:
+    """Which instances the experiment on several selected tokens accepts, and why not the others.
+
+    The rules, applied to the attention weights s of the last iteration (Section 6):
+
+    - "no label −1": all labels of the instance are +1;
+    - "grey zone": some weight lies in (dropped, selected], so that it is neither clearly kept nor
+      clearly gone;
+    - "finite solution": no weight of the instance is at most `dropped`, so that nothing is left out
+      and there is no direction to diverge in.
+
+    Parameters
+    ----------
+    problem
+        Instances along one leading axis.
+    attention
+        (instances, n, T) weights.
+    selected, dropped
+        Ends of the grey zone, 0 < dropped ≤ selected < 1.  With equal ends there is none.
+    rules
+        The rules to apply; by default all, as published.
+
+    Returns
+    -------
+    list of str
+        For each instance "kept", or the first of the rules that drops it.  What the SVMs have to
+        say comes on top: see `fates` and `first_fate`.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes do not fit, thresholds are out of order, or a rule is unknown.
+    """
+    if len(problem.batch_shape) != 1:
+        raise ArgumentError(
+            "problem", "instances along one leading axis", f"batch shape {problem.batch_shape}"
+        )
+    weights = _checks.array("attention", attention, shape=(len(problem), problem.n, problem.T))
+    high = _checks.number("selected", selected, above=0.0, below=1.0)
+    low = _checks.number("dropped", dropped, above=0.0, at_most=high)
+    names = [_checks.choice("rules", name, ACCEPTANCE_RULES) for name in rules]
+    meets = {
+        "no label −1": (problem.labels > 0).all(-1),
+        "grey zone": ((weights > low) & (weights <= high)).any((-2, -1)),
+        "finite solution": ~(weights <= low).any((-2, -1)),
+    }
+    columns = [np.where(meets[name], name, "kept").tolist() for name in names]
+    return first_fate(*columns) if columns else ["kept"] * len(problem)
+
+
+def first_fate(*columns: Sequence[str]) -> list[str]:
+    """Join lists of fates: for each instance the first that is not "kept".
+
+    Raises
+    ------
+    ArgumentError
+        If there is no list or they differ in length.
+    """
+    if len({len(column) for column in columns}) != 1:
+        raise ArgumentError("columns", "lists of equal length", str([len(c) for c in columns]))
+    return [
+        next((word for word in words if word != "kept"), "kept")
+        for words in zip(*columns, strict=True)
+    ]
 
 
 def locally_optimal(
@@ -171,7 +252,7 @@ def convergence_types(
     return np.where(solved, kinds, "unsolved")
 
 
-def fates(*solutions: Sequence[Solution]) -> list[str]:
+def fates(*solutions: Sequence[Solution | GeneralSolution]) -> list[str]:
     """What became of each instance: "kept", or the status of the first SVM that was not solved.
 
     Parameters
@@ -186,11 +267,16 @@ def fates(*solutions: Sequence[Solution]) -> list[str]:
     """
     if len({len(s) for s in solutions}) > 1:
         raise ArgumentError("solutions", "lists of equal length", str([len(s) for s in solutions]))
-    result = []
-    for group in zip(*solutions, strict=True):
-        words = [str(s.status.value) for s in group]
-        result.append(next((word for word in words if word != "solved"), "kept"))
-    return result
+    return [
+        next((w for solution in group for w in _statuses(solution) if w != "solved"), "kept")
+        for group in zip(*solutions, strict=True)
+    ]
+
+
+def _statuses(solution: Solution | GeneralSolution) -> list[str]:
+    """The status of a solution; Gen-SVM has a second one, of its finite part."""
+    found = [solution.status, getattr(solution, "finite_status", solution.status)]
+    return [str(status.value) for status in found]
 
 
 class Ledger:
