@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import os
 import re
@@ -53,6 +54,28 @@ def test_lock_holds_every_transitive_requirement() -> None:
     if sys.version_info[:2] == tuple(map(int, pins.PYTHON.split("."))) and sys.platform == "linux":
         assert pins.required() == LOCK
         assert (ROOT / "requirements.lock").read_text() == pins.lock_text(LOCK)
+
+
+def imported(folder: str) -> set[str]:
+    """Distributions that the Python files below a folder import, whether at the top or inside."""
+    names: set[str] = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module)
+    owners = importlib.metadata.packages_distributions()
+    tops = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names)
+    return {canonicalize_name(owners[top][0]) for top in tops if top in owners}
+
+
+@pytest.mark.parametrize("folder", ["attsvm", "tests", "benchmarks", "book/_ext"])
+def test_whatever_is_imported_is_declared(folder: str) -> None:
+    declared = {canonicalize_name(requirement.name) for requirement in locked_requirements()}
+    found = imported(folder)
+    assert found
+    assert found - declared - {pins.PROJECT} == set()
 
 
 def test_lock_can_be_installed_by_strangers() -> None:
