@@ -177,8 +177,10 @@ def _polish(
             break
         previous = change
     if best.error > 0.1 * _ENOUGH and rows.free is None and len(b):
-        lifted = candidate(rows, _lifted(W, U, V, J, D, Z, b), y)
-        best = min(best, lifted, key=_error)
+        within = (U, V, J)
+        best = min(best, candidate(rows, _lifted(W, D, Z, b, within), y), key=_error)
+        if best.error > 100 * _ENOUGH:
+            best = min(best, candidate(rows, _lifted(W, D, Z, b, None), y), key=_error)
     pushing = y < 0.0
     missing = ~active & (rows.values(W) < rows.b * (1.0 - 1e-9))
     if rows.free is not None:
@@ -186,16 +188,29 @@ def _polish(
     return best, (active & ~pushing) | missing
 
 
-def _lifted(W: Float, U: Float, V: Float, J: Float, D: Float, Z: Float, b: Float) -> Float:
-    """W = U1 H V1' with active margins a few roundings of W above b_j, not just within them.
+def _lifted(
+    W: Float, D: Float, Z: Float, b: Float, within: tuple[Float, Float, Float] | None
+) -> Float:
+    """W with active margins a few roundings of W above b_j, not just within them.
 
-    Rows with a small b_j (long tokens or queries) would otherwise fall short by much in relation,
-    and scaling all of W up for them would cost as much of the gap.
+    Rows with a small b_j (long tokens or queries, or a W that is long because the instance is
+    nearly infeasible) would otherwise fall short by much in relation, and scaling all of W up for
+    them would cost as much of the gap.  The correction keeps W = U1 H V1', and so its rank, if
+    `within` gives U1, V1 and J; without, it has a few digits more and leaves singular values of
+    rounding size.
     """
-    for _ in range(2):
+    if within is None:
+        gram = (D @ D.T) * (Z @ Z.T)
+    else:
+        U, V, J = within
+    for _ in range(3):
         rounding = 4.0 * np.finfo(float).eps * float(np.linalg.norm(W))
         short = b + rounding - ((D @ W) * Z).sum(1)
-        W = W + U @ _unpacked(np.linalg.lstsq(J.T, short, rcond=1e-12)[0], U.shape[1]) @ V.T
+        if within is None:
+            W = W + D.T @ (np.linalg.lstsq(gram, short, rcond=1e-14)[0][:, None] * Z)
+        else:
+            h = np.linalg.lstsq(J.T, short, rcond=1e-12)[0]
+            W = W + U @ _unpacked(h, U.shape[1]) @ V.T
     return W
 
 
