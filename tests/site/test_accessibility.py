@@ -20,8 +20,7 @@ FINDINGS = """async () => {
 }"""
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize(("width", "theme"), [(1400, "light"), (390, "dark")])
 def test_axe(browser: Browser, site: Path, pages: list[str], width: int, theme: str) -> None:
     """No finding that would keep someone out."""
     findings: list[str] = []

@@ -57,8 +57,7 @@ def _look(page: Page, name: str) -> list[str]:
     return problems
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize(("width", "theme"), [(WIDE, "light"), (NARROW, "dark")])
 def test_pages_over_http(
     browser: Browser, server: Server, pages: list[str], width: int, theme: str
 ) -> None:
@@ -83,14 +82,9 @@ def test_pages_from_disk(
     assert not problems
 
 
-def test_some_page_has_maths(browser: Browser, site: Path, pages: list[str]) -> None:
+def test_some_page_has_maths(site: Path, pages: list[str]) -> None:
     """The checks above look at something: the book is full of formulas."""
-    count = 0
-    with visitor(browser, site.as_uri(), WIDE, "light") as (page, _):
-        for name in pages:
-            open_page(page, f"{site.as_uri()}/{name}")
-            count += page.locator("mjx-container svg").count()
-    assert count > 10
+    assert sum((site / name).read_text("utf-8").count('class="math') for name in pages) > 10
 
 
 def test_the_front_door(browser: Browser, site: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx_proof.nodes import proof_node
 
 CLOSING = ".,;:!?)]’”-–"
 
@@ -41,7 +42,10 @@ class UniqueStatementIds(SphinxTransform):
     default_priority = 700
 
     def apply(self, **_: Any) -> None:
-        """Name the inner section after its statement."""
+        """Name the inner section after its statement, and count the proofs of a page."""
+        proofs = [proof[0] for proof in self.document.findall(proof_node)]
+        for count, proof in enumerate(proofs[1:], start=2):
+            proof["ids"] = [f"proof-{count}"]
         for section in self.document.findall(nodes.section):
             if "proof-content" in section["ids"] and section.parent["ids"]:
                 section["ids"] = [f"{section.parent['ids'][0]}-content"]
