@@ -244,8 +244,10 @@ def judge(
 
 def report(
     id: str, certified: Estimate | float, as_published: Estimate | float | None = None
-) -> Verdict:
+) -> None:
     """Judge a claim with what this chapter measured; write the record and show it.
+
+    Returns nothing, so that the last line of a cell shows the claim once; `judge` gives the verdict.
 
     Parameters
     ----------
@@ -290,7 +292,6 @@ def report(
             + ("" if claim.published is None else f", published {claim.published:g}"),
         }
     )
-    return verdict
 
 
 def _estimate(value: Estimate | float) -> Estimate:
