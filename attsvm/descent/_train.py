@@ -172,7 +172,8 @@ def _flatten(problem: AttentionProblem) -> AttentionProblem:
         return problem
     count = int(np.prod(batch))
     head = problem.head
-    if head.batch_shape:
+    if head.batch_shape or not batch:
+        # A single instance gets the axis too: products then round as they do in a batch.
         head = head.to(lambda p: p.reshape(count, *p.shape[len(batch) :]))
     return AttentionProblem(
         tokens=problem.tokens.reshape(count, *problem.tokens.shape[-3:]),
