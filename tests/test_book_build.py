@@ -65,6 +65,18 @@ def test_times_are_measured_and_kept_apart(built: Path) -> None:
     assert times["executed"] == [CHAPTER]
     assert times["chapters"][CHAPTER]["seconds"] > 0
     assert times["build"]["rendering"] > 0
+    # A kernel with numpy and matplotlib; anything far off would be a wrong unit.
+    assert 5e7 < times["chapters"][CHAPTER]["memory"] < 3e9
+
+
+def test_times_are_also_a_script(built: Path) -> None:
+    results = built / "_build" / "html" / "_static" / "results"
+    script = (results / "times.js").read_text()
+    start, end = "window.attsvmTimes = ", ";\n"
+    assert script.startswith(start) and script.endswith(end)
+    assert json.loads(script[len(start) : -len(end)]) == json.loads(
+        (results / "times.json").read_text()
+    )
 
 
 def test_a_build_leaves_no_scratch_and_no_trace_in_the_sources(built: Path) -> None:
@@ -90,6 +102,7 @@ def test_two_full_runs_are_byte_identical(built: Path, tmp_path: Path) -> None:
     assert "runs (forced)" in done.stderr
     first, second = booktools.tree(built / "_build" / "html"), booktools.tree(output / "html")
     assert len(first) > 50
+    assert ".nojekyll" in first and ".buildinfo" not in first
     assert sorted(first) == sorted(second)
     assert [name for name in first if first[name] != second[name]] == []
 

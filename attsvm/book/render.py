@@ -99,6 +99,8 @@ def publish(layout: Layout, html: Path) -> Path:
     """
     # GitHub Pages would leave out every folder whose name starts with an underscore.
     (html / ".nojekyll").touch()
+    # For Sphinx's next build in place, which never comes; it hashes absolute paths.
+    (html / ".buildinfo").unlink(missing_ok=True)
     last = layout.work / "last-site"
     if layout.site.exists():
         os.rename(layout.site, last)
