@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def summarise(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
+def summarise(
+    table: pd.DataFrame, by: Sequence[str], value: str, geometric: bool = False
+) -> pd.DataFrame:
     """Mean over instances with its spread, for each group: the numbers a curve with a band shows.
 
     Parameters
@@ -37,7 +39,8 @@ def summarise(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFram
     Raises
     ------
     ArgumentError
-        If a column is missing or a value is not finite.
+        If a column is missing or a value is not finite, or not positive where its logarithm is
+        averaged.
     """
     if lost := {*by, value} - set(table.columns):
         raise ArgumentError("table", f"columns {sorted({*by, value})}", f"no {sorted(lost)}")
@@ -46,6 +49,10 @@ def summarise(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFram
         table = table.assign(**{value: table[value].astype(float)})
     if not np.isfinite(table[value].to_numpy(dtype=float)).all():
         raise ArgumentError("table", f"finite values of {value}", "NaN or infinity")
+    if geometric:
+        if not (table[value] > 0).all():
+            raise ArgumentError("table", f"positive values of {value}", f"{table[value].min():g}")
+        table = table.assign(**{value: np.log(table[value])})
     grouped = table.groupby(list(by), sort=False)[value]
     result = grouped.agg(mean="mean", std="std", instances="count").reset_index()
     result["std"] = result["std"].fillna(0.0)
@@ -55,6 +62,9 @@ def summarise(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFram
     else:
         result["low"] = result["mean"] - 1.96 * result["sem"]
         result["high"] = result["mean"] + 1.96 * result["sem"]
+    if geometric:
+        ends = ["mean", "low", "high"]
+        result[ends] = np.exp(result[ends])
     result.insert(len(by), "quantity", value)
     return result
 
