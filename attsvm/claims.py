@@ -247,7 +247,8 @@ def report(
 ) -> None:
     """Judge a claim with what this chapter measured; write the record and show it.
 
-    Returns nothing, so that a cell that ends with it shows the claim once; `judge` gives the verdict.
+    Returns nothing, so that a cell that ends with it shows the claim once; `judge` gives the
+    verdict.
 
     Parameters
     ----------

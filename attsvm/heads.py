@@ -72,6 +72,7 @@ def _times(x: Array, matrix: Array) -> Array:
     return (rows @ matrix).reshape((*x.shape[:-1], matrix.shape[-1]))
 
 
+@dataclass(frozen=True, eq=False)
 class _ArrayHead:
     """What the three heads share: conversion and choice of instances over dataclass fields."""
 

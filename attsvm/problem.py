@@ -157,10 +157,11 @@ def stack(problems: Iterable[AttentionProblem]) -> AttentionProblem:
             "one kind of head and one shape",
             ", ".join(sorted(f"{kind.__name__} {shape}" for kind, shape, _ in kinds)),
         )
+    masks = [p.mask for p in items if p.mask is not None]  # all or none, as checked above
     return AttentionProblem(
         tokens=np.stack([p.tokens for p in items]),
         queries=np.stack([p.queries for p in items]),
         labels=np.stack([p.labels for p in items]),
         head=stack_heads([p.head for p in items]),
-        mask=None if items[0].mask is None else np.stack([p.mask for p in items]),
+        mask=np.stack(masks) if masks else None,
     )

@@ -199,7 +199,7 @@ def locally_optimal(
     chosen = _checks.integers("tokens", tokens, shape=gamma.shape[:-1], low=0, high=problem.T)
     rivals = _checks.booleans("support", support, shape=gamma.shape)
     own = np.take_along_axis(gamma, chosen[..., None], -1)
-    return np.where(rivals, own > gamma, True).all(-1)
+    return np.asarray(np.where(rivals, own > gamma, True).all(-1))
 
 
 def convergence_types(

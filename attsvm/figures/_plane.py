@@ -55,7 +55,7 @@ def ray(ax: Axes, direction: ArrayLike, colour: str, label: str = "", **options:
     """
     towards = _checks.array("direction", direction, shape=(2,))
     length = 1e4 / np.linalg.norm(towards)
-    look = {"lw": 5, "alpha": 0.28, "solid_capstyle": "butt"} | options
+    look: dict[str, Any] = {"lw": 5, "alpha": 0.28, "solid_capstyle": "butt"} | options
     ax.plot(
         *np.array([[0, 0], length * towards]).T,
         color=COLOURS[colour],

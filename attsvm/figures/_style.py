@@ -74,7 +74,8 @@ def use_style() -> None:
     import seaborn as sns
 
     sns.set_theme(style="ticks")
-    mpl.rcParams.update(_settings())
+    for name, value in _settings().items():
+        mpl.rcParams[name] = value  # type: ignore[index]
 
 
 def grid(
