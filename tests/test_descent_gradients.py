@@ -152,7 +152,7 @@ def test_direction_at_the_norm_of_a_million_iterations():
     assert run.log_gradient_norm[-1] < np.log(1e-300)
     assert run.attention[-1].min() == 0.0
     assert np.linalg.norm(run.W[-1]) > 0.7 * 1e5
-    assert 1 - cosine(run.W[-1], solution) < 1e-9
+    assert 1 - cosine(run.W[-1], solution) < 1e-7  # the step is 1e-4 of the norm
 
 
 def test_published_walks_off_where_exact_converges():
