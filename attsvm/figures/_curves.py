@@ -29,6 +29,9 @@ def summarise(
         Columns that name a point of a curve.
     value
         The column to average.  A column of truth values becomes a share, with Wilson's interval.
+    geometric
+        Average the logarithm, for logarithmic axes: mean, low and high are then the geometric mean
+        and the ends of its interval, std and sem those of the natural logarithm.
 
     Returns
     -------
