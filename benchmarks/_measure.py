@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,7 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# One thread for everybody, set before numpy is imported by whoever imports this first.
+# One thread for everybody; it only helps if this module is imported before numpy.
+_TOO_LATE = "numpy" in sys.modules and os.environ.get("OMP_NUM_THREADS") != "1"
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
@@ -109,7 +111,7 @@ def machine() -> dict[str, Any]:
         "processor": platform.machine(),
         "system": platform.system(),
         "python": platform.python_version(),
-        "threads": int(os.environ["OMP_NUM_THREADS"]),
+        "one thread": not _TOO_LATE,
         "versions": {name: version(name) for name in packages},
     }
 

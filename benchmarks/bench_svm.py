@@ -17,8 +17,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from _measure import Row, growth, in_turns, median_ratio, table, timed, write
+
+# isort: split
+# The line above limits everybody to one thread, which has to happen before numpy is imported.
+import numpy as np
 
 from attsvm import formulations, svm
 

@@ -21,6 +21,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import _measure  # noqa: F401 (one thread, hence before numpy)
+
+# isort: split
 import numpy as np
 
 from attsvm import svm

@@ -32,7 +32,7 @@ def test_large_and_batch_and_growth_rows(tmp_path):
     assert rows[0].reached and "solved" in rows[0].accuracy
     _measure.write(tmp_path / "rows.json", "svm", rows)
     record = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
-    assert len(record["rows"]) == 3 and record["machine"]["threads"] >= 1
+    assert len(record["rows"]) == 3 and "numpy" in record["machine"]["versions"]
 
 
 def test_measures():

@@ -176,7 +176,8 @@ def _polish(
         if best.error < _ROUNDING or not change < 0.5 * previous:
             break
         previous = change
-    if best.error > 0.1 * _ENOUGH and rows.free is None and len(b):
+    # Above the upper limit Newton has not converged: the face is wrong, and nothing to lift.
+    if 0.1 * _ENOUGH < best.error < 1e-4 and rows.free is None:
         within = (U, V, J)
         best = min(best, candidate(rows, _lifted(W, D, Z, b, within), y), key=_error)
         if best.error > 100 * _ENOUGH:
@@ -200,17 +201,17 @@ def _lifted(
     rounding size.
     """
     if within is None:
-        gram = (D @ D.T) * (Z @ Z.T)
+        inverse = np.linalg.pinv((D @ D.T) * (Z @ Z.T), rcond=1e-14, hermitian=True)
     else:
         U, V, J = within
+        inverse = np.linalg.pinv(J.T, rcond=1e-12)
     for _ in range(3):
         rounding = 4.0 * np.finfo(float).eps * float(np.linalg.norm(W))
         short = b + rounding - ((D @ W) * Z).sum(1)
         if within is None:
-            W = W + D.T @ (np.linalg.lstsq(gram, short, rcond=1e-14)[0][:, None] * Z)
+            W = W + D.T @ ((inverse @ short)[:, None] * Z)
         else:
-            h = np.linalg.lstsq(J.T, short, rcond=1e-12)[0]
-            W = W + U @ _unpacked(h, U.shape[1]) @ V.T
+            W = W + U @ _unpacked(inverse @ short, U.shape[1]) @ V.T
     return W
 
 
