@@ -145,9 +145,9 @@ def add_chapter(root: Path, chapter: str, *sources: str) -> None:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Content of all files below a folder, but for the one that holds measured times."""
+    """Content of all files below a folder, but for those that hold measured times."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "times.json"
+        if path.is_file() and path.name not in ("times.json", "times.js")
     }

@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def time(self) -> dict[str, Any]:
-        """Measured times of the execution, in seconds."""
+        """What was measured of the execution: times in seconds, peak memory in bytes."""
         return json.loads((self.folder / "time.json").read_text(encoding="utf-8"))
 
     def is_sound(self) -> bool:

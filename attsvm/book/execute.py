@@ -113,8 +113,25 @@ def _execute(request: dict[str, Any], folder: Path, report: Report) -> dict[str,
     text = json.dumps(clean, indent=1, sort_keys=True, ensure_ascii=False)
     (folder / "notebook.ipynb").write_text(text + "\n", encoding="utf-8")
     measured = {"seconds": seconds, "cells": [value for value in times if value is not None]}
+    measured |= {"memory": _peak_memory()}
     (folder / "time.json").write_text(json.dumps(measured), encoding="utf-8")
     return None
+
+
+def _peak_memory() -> int | None:
+    """Most memory that the kernel, which has ended, or a worker of it held; None if unknown.
+
+    Returns
+    -------
+    int or None
+        Resident memory in bytes.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024)
 
 
 def _cell_error(failure: Any, parameters_cell: int | None) -> dict[str, Any]:

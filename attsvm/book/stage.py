@@ -120,7 +120,9 @@ def write_indices(staged: Path, results: Results, times: Mapping[str, Any]) -> N
     results
         The merged records.
     times
-        Measured times; the one file of a site that differs from build to build.
+        Measured times. They are all that differs from build to build, and stand in two files:
+        ``times.json``, and ``times.js`` for a page that is opened from disk, where a script may be
+        loaded but no JSON.
     """
     folder = results_folder(staged)
     for name, value in (
@@ -130,3 +132,5 @@ def write_indices(staged: Path, results: Results, times: Mapping[str, Any]) -> N
     ):
         text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        if name == "times":
+            (folder / "times.js").write_text(f"window.attsvmTimes = {text};\n", encoding="utf-8")
