@@ -21,7 +21,7 @@ help:
 	@echo "make test      run the tests (PYTEST_ARGS=… for pytest)"
 	@echo "make serve     show the last site at http://127.0.0.1:$(PORT)/ (PORT=…)"
 	@echo "make lab       open the chapters in Jupyter Lab"
-	@echo "make bench     run the benchmarks"
+	@echo "make bench     run the benchmarks, write their tables into the README and the book"
 	@echo "make lint      ruff and mypy"
 	@echo "make lock      find the newest versions, write requirements.lock and environment.yml"
 	@echo "make clean     remove what builds and tests made, executed chapters too"
@@ -58,9 +58,12 @@ lab: env
 	@$(PY) -m jupyter lab book
 
 bench: env
-	@for file in benchmarks/bench_*.py; do \
-	  if [ -f "$$file" ]; then echo "==> $$file"; $(ONE_THREAD) $(PY) "$$file" || exit 1; fi; \
+	@mkdir -p benchmarks/results
+	@for name in svm descent; do \
+	  echo "==> benchmarks/bench_$$name.py"; \
+	  $(ONE_THREAD) $(PY) benchmarks/bench_$$name.py --json benchmarks/results/$$name.json || exit 1; \
 	done
+	@$(PY) benchmarks/publish.py
 
 lint: env
 	@$(PY) -m ruff check .
