@@ -4,8 +4,8 @@
   const times = window.attsvmTimes;
   if (!times) return;
   const duration = (seconds) => {
-    if (seconds < 0.1) return `${(1000 * seconds).toPrecision(2)} ms`;
-    if (seconds < 120) return `${seconds < 10 ? seconds.toPrecision(2) : Math.round(seconds)} s`;
+    if (seconds < 0.1) return `${Number((1000 * seconds).toPrecision(2))} ms`;
+    if (seconds < 120) return `${Number(seconds.toPrecision(seconds < 100 ? 2 : 3))} s`;
     return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
   };
   const size = (bytes) => (bytes ? `${Math.round(bytes / 1e6)} MB` : "not measured");
