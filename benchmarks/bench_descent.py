@@ -105,17 +105,17 @@ def vmap_loop(problems: AttentionProblem, iterations: int, factored: bool) -> No
             array -= 0.1 * step / (norm + EPSILON)
 
 
-def agreement(problems: AttentionProblem, factored: bool) -> float:
-    """Largest difference between `published` and the authors' loop after 200 iterations."""
+def agreement(problems: AttentionProblem, factored: bool, iterations: int) -> float:
+    """Largest difference between `published` and the authors' loop while rounding is not all."""
     shapes = [(10, 10)] * (2 if factored else 1)
     worst = 0.0
     for seed in range(3):
         start = [a[0] for a in descent.random_weights([seed], shapes)]
-        theirs = authors_loop(problems.instance(seed), 200, factored, start)
+        theirs = authors_loop(problems.instance(seed), iterations, factored, start)
         ours = descent.train(
             problems.instance(seed),
             "KQ" if factored else "W",
-            iterations=200,
+            iterations=iterations,
             gradient="published",
             initial=tuple(start) if factored else start[0],
         )
@@ -158,8 +158,10 @@ def side_by_side(
         ratio = statistics.median(s / f for s, f in zip(times[who], fast, strict=True))
         accuracy = ""
         if who == "attsvm, published":
-            apart = agreement(problems, factored)
-            accuracy = f"within {apart:.0e} of the authors' loop after 200 iterations"
+            # W = K Q' grows with the square of the iterations and saturates sooner.
+            early = 50 if factored else 200
+            apart = agreement(problems, factored, early)
+            accuracy = f"within {apart:.0e} of the authors' loop after {early} iterations"
         if who == "authors' way":
             accuracy = "time of one instance × their number"
         rows.append(
