@@ -106,6 +106,8 @@ def band(
         A matplotlib marker, so that colour never is the only difference.
     """
     line = COLOURS[colour]
+    # Groups come in the order in which instances first fell into them, which need not be that of x.
+    summary = summary.sort_values(x)
     at, mean = summary[x].to_numpy(), summary["mean"].to_numpy()
     if spread == "std":
         low, high = mean - summary["std"].to_numpy(), mean + summary["std"].to_numpy()
