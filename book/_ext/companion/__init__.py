@@ -11,7 +11,7 @@ from typing import Any
 from attsvm.book.mime import ClaimBox, FigureCard, Illustration, ThemeImage
 from sphinx.application import Sphinx
 
-from companion import claims, domain, figures, pages, scorecard, typeset
+from companion import claims, domain, explorer, figures, pages, scorecard, typeset
 
 
 def _ignore(translator: Any, node: Any) -> None:
@@ -28,14 +28,17 @@ def setup(app: Sphinx) -> dict[str, Any]:
         (ClaimBox, claims.visit_box, claims.depart_box),
         (scorecard.Scorecard, scorecard.visit_scorecard, scorecard.depart_scorecard),
         (scorecard.Row, scorecard.visit_row, scorecard.depart_row),
+        (explorer.Explorer, explorer.visit_explorer, explorer.depart_explorer),
     ):
         app.add_node(node, html=(visit, depart), **other)
     app.add_domain(domain.CompanionDomain)
     app.add_role("claim", domain.ClaimRole())
     app.add_directive("published-figure", figures.PublishedFigure)
+    app.add_directive("explorer", explorer.ExplorerDirective)
     app.add_directive("scorecard", scorecard.ScorecardDirective)
     app.add_transform(figures.CellAnchors)
     app.add_transform(typeset.UniqueStatementIds)
     app.add_post_transform(typeset.KeepPunctuation)
+    app.connect("html-page-context", explorer.load)
     pages.connect(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
