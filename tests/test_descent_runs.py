@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from descenttools import HEADS, cosine, loss, problem
 
-from attsvm import descent
+from attsvm import datasets, descent
 from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead
 from attsvm.problem import AttentionProblem, stack
@@ -309,3 +310,20 @@ def test_at_is_checked():
     with pytest.raises(ArgumentError, match="iterations"):
         descent.at([-1])
     assert not descent.at([])(0)
+
+
+def test_the_thread_setting_is_the_callers_again():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        seen = []
+        descent.train(
+            datasets.random_problem(0, n=2, T=3, d=4),
+            iterations=3,
+            record=descent.every(1),
+            measure={"threads": lambda snapshot: seen.append(torch.get_num_threads()) or [0.0]},
+        )
+        assert set(seen) == {1}
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,10 @@ def train(
     """Train attention weights by gradient descent on the logistic loss, with the head fixed.
 
     The loss of an instance is L = (1/n) Σ_i log(1 + exp(−Y_i h(X_i' S(X_i W z_i)))).  Instances are
-    independent: an instance's run does not depend on what else is in the batch.  One thread
-    (``torch.set_num_threads(1)``) is fastest for sizes like the paper's; this function leaves the
-    setting alone.
+    independent: an instance's run does not depend on what else is in the batch.  torch runs on one
+    thread meanwhile: products as small as the paper's gain nothing from more, on a busy machine
+    threads that wait for each other cost ten times the work, and one thread rounds alike on every
+    machine.  To use many cores, run chunks of instances in processes (`experiments.run`).
 
     Parameters
     ----------
@@ -202,6 +204,17 @@ class _bar:
             self._bar.close()
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One torch thread inside; the caller's setting afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _run(
     problem: AttentionProblem,
     start: dict[str, np.ndarray],
@@ -227,7 +240,7 @@ def _run(
     logit_gradient = _arithmetic.exact if settings.exact else _arithmetic.published
     rule = settings.rule
     done = 0
-    with torch.no_grad():
+    with torch.no_grad(), _one_thread():
         for iteration in range(first, stop + 1):
             logits = weights.logits(layer)
             if recorder.wants(iteration):
