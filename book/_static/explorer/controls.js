@@ -28,7 +28,7 @@
         ["", "Your own"]]),
       select("weights", "Descent on", [["W", "W"], ["KQ", "K and Q, W = KQᵀ"]]),
       select("by", "Scores", [["v", "from v: vᵀx"], ["pick", "picked: 1 for the selected token, 0 for the others"]]),
-      select("follow", "SVM for", [["best", "the tokens of highest score"], ["own", "the tokens picked below"]])),
+      select("follow", "SVM for", [["best", "the tokens of highest score"], ["own", "the tokens you pick"]])),
     make("p", { "data-part": "verdict", class: "verdict-line" }),
     make("div", { class: "planes" },
       make("div", { class: "plane" }, make("p", { class: "plane-title" }, "Tokens and queries: drag them"),
@@ -38,7 +38,7 @@
         drawing("Trajectories of W z for both queries, and the rays of the SVM solution", "paths", 400))),
     make("div", { class: "transport" }, button("play", "Play", { class: "main" }), button("step-1", "1 step"),
       button("step-100", "100 steps"), button("restart", "Back to the start"),
-      slider("k", "Step", explorer.STEPS, 1), slider("start", "Start along the SVM solution, at length", explorer.FARTHEST, 0.1)),
+      slider("k", "Step", explorer.STEPS, 1), slider("start", "Start", explorer.FARTHEST, 0.1)),
     make("div", { class: "readouts" }, table(0), table(1),
       make("div", { class: "readout" }, make("p", { class: "plane-title" }, make("span", { "data-part": "step" }),
         ": correlation with the SVM solution"),
@@ -57,6 +57,7 @@
       this.view = new explorer.View(root);
       this.playing = false;
       this.scheduled = false;
+      this.wanted = null; // where a finger has moved a point since the last frame
       this.field = (id) => root.querySelector(`[data-field="${id}"]`);
       this.fromAddress();
       root.addEventListener("click", (event) => this.clicked(event));
@@ -107,8 +108,8 @@
     }
 
     /** Compute up to step k and draw, now as far as the budget allows and the rest in later frames. */
-    refresh(patient = false) {
-      const until = performance.now() + (patient ? Infinity : BUDGET);
+    refresh() {
+      const until = performance.now() + BUDGET;
       let reached = this.run.weights.length - 1;
       while (reached < this.state.k && performance.now() < until) {
         reached = Math.min(this.state.k, reached + 10);
@@ -116,15 +117,22 @@
       }
       this.view.draw(this.state, this.solved, this.run, Math.min(reached, this.state.k));
       this.showFields();
-      if (reached < this.state.k) this.later(() => this.refresh());
+      if (reached < this.state.k) this.later();
       clearTimeout(this.settling);
       this.settling = setTimeout(() => this.settled(), this.playing ? 1500 : 350);
     }
 
-    later(what) {
+    /** In the next frame: move what was dragged to where it is by then, and draw. */
+    later() {
       if (this.scheduled) return;
       this.scheduled = true;
-      requestAnimationFrame(() => { this.scheduled = false; what(); });
+      requestAnimationFrame(() => {
+        this.scheduled = false;
+        const { wanted } = this;
+        this.wanted = null;
+        if (wanted) this.move(...wanted, true);
+        else this.refresh();
+      });
     }
 
     /** Once things are quiet: say it, and write the address. */
@@ -143,12 +151,14 @@
       this.field("preset").value = state.preset ?? "";
       this.field("weights").value = state.weights;
       this.field("by").value = state.by;
-      this.field("follow").value = state.chosen && state.by === "v" ? "own" : "best";
+      this.field("follow").value = state.chosen ? "own" : "best";
       this.field("follow").disabled = state.by === "pick";
       this.field("k").value = state.k;
       this.field("k").setAttribute("aria-valuetext", `step ${state.k}`);
       this.field("start").value = state.start;
-      this.field("start").setAttribute("aria-valuetext", state.start ? `length ${state.start}` : "from zero");
+      const start = state.start ? `along the SVM solution, at length ${state.start}` : "from zero";
+      this.field("start").setAttribute("aria-valuetext", start);
+      this.field("start").previousSibling.textContent = `Start ${start}`;
       const play = this.root.querySelector('[data-action="play"]');
       play.hidden = STILL.matches;
       play.textContent = this.playing ? "Pause" : "Play";
@@ -276,14 +286,17 @@
         held.moved ||= Math.hypot(event.clientX - held.start[0], event.clientY - held.start[1]) > 4;
         if (!held.moved) return;
         const to = this.view.pointAt(event.clientX, event.clientY).map((x, c) => Math.round((x + held.offset[c]) * 100) / 100);
-        const { id } = held;
-        this.later(() => this.move(id, to, true));
+        this.wanted = [held.id, to];
+        this.later();
       });
       const release = (event) => {
         if (!held || event.pointerId !== held.pointer) return;
         const [kind, i, t] = held.id.split(".");
         if (!held.moved && event.type === "pointerup" && kind === "x") this.pick(Number(i), Number(t));
-        else if (held.moved) requestAnimationFrame(() => this.change(() => {}));
+        if (this.wanted) this.move(...this.wanted, true);
+        this.wanted = null;
+        this.view.half = explorer.reach(this.state);
+        this.refresh();
         held = null;
       };
       plane.addEventListener("pointerup", release);

@@ -64,6 +64,10 @@
     return make("path", { class: name, d: `M${x} ${y}L${x - 2 * a - b} ${y - 2 * b + a}L${x - 2 * a + b} ${y - 2 * b - a}z` });
   };
 
+  // Beside a point, on the side where the drawing has room.
+  const name = ([x, y], text) => make("text", { class: "name", x: x + (x > SIDE / 2 ? -8 : 8), y: Math.max(y - 8, 14),
+    "text-anchor": x > SIDE / 2 ? "end" : "start" }, text);
+
   /** What a movable point is called: "x.0.2" a token, "z.1" a query, "v" the head. */
   const handles = (state) => [
     ...state.tokens.flatMap((sequence, i) => [...sequence.map((_, t) => `x.${i}.${t}`), `z.${i}`]),
@@ -147,7 +151,7 @@
         if (size > 0) {
           const tip = view.place(now.map((x) => (0.9 * this.half * x) / size));
           marks.append(line(origin, tip, "direction"), head(tip, [tip[0] - origin[0], tip[1] - origin[1]], 6, "direction-head"),
-            make("text", { class: "name", x: tip[0] + 5, y: tip[1] - 6 }, `Wz${"₁₂"[i]}`));
+            name(tip, `Wz${"₁₂"[i]}`));
         }
       });
       if (state.by === "v") back.push(line(origin, view.place(state.v), "head-line"));
@@ -219,9 +223,8 @@
             since = 0;
           }
         }
-        const [x, y] = drawn[drawn.length - 1];
         marks.append(make("path", { class: "path-start", d: SHAPES[i](...drawn[0], 3.5) }),
-          make("text", { class: "name", x: Math.min(x + 7, SIDE - 60), y: Math.max(y - 7, 14) }, `W(k)z${"₁₂"[i]}`));
+          name(drawn[drawn.length - 1], `W(k)z${"₁₂"[i]}`));
         parts.push(marks);
       });
       this.part("paths").replaceChildren(...parts);
