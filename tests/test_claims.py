@@ -73,7 +73,6 @@ def test_the_registry_is_sound():
     for c in registry:
         assert c.place.startswith("Section"), c.id
         assert c.statement.endswith("."), c.id
-        assert c.expected is not Verdict.FAILS, c.id
         if c.criterion is not None:
             assert c.criterion.why, c.id
             assert c.chapter, c.id
