@@ -3,10 +3,10 @@
 ``claims.toml`` lists every claim with a criterion that was fixed before looking.  A chapter reports
 what it measured; the verdict follows by rule, never by hand:
 
-- the certified value meets the criterion, and the published number (if any) agrees with it:
-*holds*; - it meets the criterion, but the published number differs: *holds with a difference*;
-- it misses the criterion, but the published protocol meets it: *artefact of the published
-protocol*; - otherwise: *fails*.
+- the certified value meets the criterion, and the published number (if any) agrees: *holds*;
+- it meets the criterion, but the published number differs: *holds with a difference*;
+- it misses it, but the published protocol meets it: *artefact of the published protocol*;
+- otherwise: *fails*.  That too can be what the book expects: a negative verdict is a finding.
 
 Claims that no finite computation can settle are listed as *not testable*, with the reason.
 """
