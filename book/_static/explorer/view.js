@@ -81,7 +81,7 @@
     const [kind, i, t] = id.split(".");
     const at = `at ${position(state, id).map((x) => signed(x)).join(", ")}`;
     if (kind === "v") return `v, which scores the tokens, ${at}`;
-    if (kind === "z") return `Query of sequence ${Number(i) + 1}, ${at}`;
+    if (kind === "z") return `Query z${"₁₂"[i]} of sequence ${Number(i) + 1}, ${at}`;
     const marks = [solved.chosen[i] === Number(t) && "selected by the SVM", solved.target.support[i][t] && "support token",
       solved.target.certificate?.[i][t] > 0 && "part of the proof that nothing separates"].filter(Boolean);
     return [`Token ${Number(t) + 1} of sequence ${Number(i) + 1}, ${at}`, ...marks].join(", ");
