@@ -327,3 +327,20 @@ def test_the_thread_setting_is_the_callers_again():
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-163, 1e-300, 1e-320, 0.0])
+def test_a_normalised_step_has_full_length_however_faint_the_gradient(size):
+    rng = np.random.default_rng(0)
+    direction = rng.normal(size=(3, 4, 4))
+    array = torch.zeros(3, 4, 4, dtype=torch.float64)
+    gradient = torch.tensor(direction)
+    gradient[1] *= size  # beside two gradients of ordinary size
+    descent.Normalized().apply(0.1, [array], [gradient.clone()], torch.zeros(3), None)
+    lengths = np.linalg.norm(array.numpy(), axis=(-2, -1))
+    np.testing.assert_allclose(lengths[[0, 2]], 0.1, rtol=1e-12)
+    if size == 0.0:
+        assert lengths[1] == 0.0
+    else:
+        # A subnormal gradient has few digits of direction left, but the step still has its length.
+        np.testing.assert_allclose(lengths[1], 0.1, rtol=1e-12 if size > 1e-307 else 1e-2)

@@ -80,8 +80,15 @@ class Normalized:
             if self.epsilon:
                 array.sub_(gradient.div_(norm.add_(self.epsilon)).mul_(length))
             else:
+                tiny = torch.finfo(norm.dtype).tiny
+                faint = norm < 1e-140
+                if faint.any():
+                    # Squares below 1e-308 vanish: bring such gradients to size one first.
+                    largest = gradient.abs().amax((-2, -1), keepdim=True).clamp_(min=tiny)
+                    gradient = torch.where(faint, gradient / largest, gradient)
+                    norm = _norms(gradient)
                 # Where the norm is 0 so is the gradient: dividing by the smallest float keeps it 0.
-                norm.clamp_(min=torch.finfo(norm.dtype).tiny)
+                norm.clamp_(min=tiny)
                 array.addcmul_(gradient, norm.reciprocal_(), value=-length)
 
 
