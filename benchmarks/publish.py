@@ -34,7 +34,8 @@ def machine(record: dict[str, Any]) -> str:
     of = record["machine"]
     versions = ", ".join(f"{name} {number}" for name, number in of["versions"].items())
     thread = "one thread" if of["one thread"] else "several threads"
-    return f"Measured on {of['system']} ({of['processor']}), Python {of['python']}, {thread}: {versions}."
+    where = f"{of['system']} ({of['processor']}), Python {of['python']}, {thread}"
+    return f"Measured on {where}: {versions}."
 
 
 def page(records: dict[str, dict[str, Any]]) -> str:

@@ -10,14 +10,14 @@ from attsvm import datasets, selection, svm
 @pytest.mark.parametrize(("n", "T", "d"), [(1, 3, 4), (2, 4, 4), (4, 5, 6)])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_att_svm_is_a_linear_svm_without_intercept(n, T, d, seed):
-    """Rows (x_α − x_t) z' of class +1, their negatives of class −1: symmetry kills the intercept."""
+    """Rows (x_α − x_t) z' of class +1, their negatives of class −1: no intercept is left."""
     problem = datasets.random_problem(seed, n=n, T=T, d=d)
     tokens = selection.optimal_tokens(problem)
     ours = svm.solve(problem.tokens, problem.queries, tokens)
     rows = np.array(
         [
-            np.outer(problem.tokens[i, tokens[i]] - problem.tokens[i, t], problem.queries[i]).ravel()
-            for i in range(n)
+            np.outer(X[tokens[i]] - X[t], problem.queries[i]).ravel()
+            for i, X in enumerate(problem.tokens)
             for t in range(T)
             if t != tokens[i]
         ]
