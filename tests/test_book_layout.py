@@ -113,3 +113,17 @@ def test_progress_without_a_terminal_is_lines_and_a_sign_of_life(
     assert stream.text == "  one: running\n  one: 2 of 4 cells\n"
     progress.finish("one", "done")
     assert stream.text.endswith("  one: done\n")
+
+
+def test_a_staged_notebook_leaves_the_drawing_to_the_results():
+    import json
+
+    from attsvm.book.stage import _lighter
+
+    figure = {"application/vnd.attsvm.figure+json": {"name": "x"}, "image/svg+xml": "<svg/>"}
+    other = {"image/svg+xml": "<svg/>", "text/plain": "γ"}
+    outputs = [{"data": data, "output_type": "display_data"} for data in (figure, other)]
+    notebook = {"cells": [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]}
+    _, cell = json.loads(_lighter(json.dumps(notebook)))["cells"]
+    assert cell["outputs"][0]["data"] == {"application/vnd.attsvm.figure+json": {"name": "x"}}
+    assert cell["outputs"][1]["data"] == other

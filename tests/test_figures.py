@@ -167,3 +167,17 @@ def test_an_output_that_cannot_be_written_is_a_clear_error(tmp_path, monkeypatch
     monkeypatch.setenv("ATTSVM_OUTPUT", str(blocked))
     with pytest.raises(AttsvmError, match="cannot write"):
         publish(*drawn())
+
+
+def test_coordinates_keep_a_hundredth_of_a_point(output, monkeypatch):
+    from attsvm.figures import _publish
+
+    fig, summary = drawn()
+    publish(fig, summary)
+    light = (output / "up-and-down.svg").read_text()
+    monkeypatch.setattr(_publish, "_rounded", lambda attribute: attribute.group())
+    full = _publish._svg(fig, "up-and-down")
+    numbers = re.compile(r"-?\d+\.?\d*")
+    ours, theirs = ([float(x) for x in numbers.findall(text)] for text in (light, full))
+    assert len(light) < len(full)
+    np.testing.assert_allclose(ours, theirs, atol=0.00501)

@@ -71,9 +71,24 @@ def stage(layout: Layout, chapters: Sequence[Chapter], entries: Mapping[str, Ent
     results_folder(staged).mkdir(parents=True)
     for chapter in chapters:
         target = staged / chapter.path.relative_to(layout.root)
-        shutil.copyfile(entries[chapter.id].notebook, target)
+        target.write_text(_lighter(entries[chapter.id].notebook.read_text("utf-8")), "utf-8")
         _merge(entries[chapter.id].results, results_folder(staged), chapter.id)
     return staged
+
+
+def _lighter(notebook: str) -> str:
+    """The notebook without the drawings that the page takes from the results anyway.
+
+    Sphinx keeps a copy of each notebook for the download button: with the drawings in it, a site
+    would carry every figure three times.
+    """
+    content = json.loads(notebook)
+    for cell in content["cells"]:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "application/vnd.attsvm.figure+json" in data:
+                data.pop("image/svg+xml", None)
+    return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _merge(source: Path, target: Path, chapter: str) -> None:
