@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import time
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -295,10 +294,3 @@ class _Store:
                 )
         payload = buffer.getvalue()
         records.write_bytes(self._path(seeds), hashlib.sha256(payload).digest() + payload)
-
-
-def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """Call a function and return its result with the seconds it took."""
-    start = time.perf_counter()
-    result = function()
-    return result, time.perf_counter() - start
