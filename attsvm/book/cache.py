@@ -139,12 +139,15 @@ def _attsvm_sources() -> str:
     package = Path(attsvm.__file__).parent
     builder = package / "book"
     kept = {builder / name for name in BUILDER_SOURCES}
+    # The command line starts chapters; no chapter imports it.
+    commands = package / "commands"
     return _hash_files(
         {
             path.relative_to(package).as_posix(): path
             for path in package.rglob("*")
             if path.is_file()
             and "__pycache__" not in path.parts
+            and commands not in path.parents
             and (path in kept or builder not in path.parents)
         }
     )
