@@ -19,7 +19,7 @@ from packaging.version import Version
 __all__ = ["environment_text", "lock_text", "main", "read_lock", "required"]
 
 PROJECT = "attsvm"
-EXTRAS = ("book", "dev")
+EXTRAS = ("book", "dask", "dev", "pdf")
 PYTHON = "3.11"
 HEADER = """\
 # Every version that the book was built and tested with. Written by `make lock`; do not edit.
