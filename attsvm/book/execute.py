@@ -17,9 +17,12 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attsvm.book.normalise import normalise, objections
+
+if TYPE_CHECKING:
+    from attsvm.book.forked import ForkedKernel
 
 __all__ = ["main"]
 
@@ -27,13 +30,15 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 Report = Callable[[dict[str, Any]], None]
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, kernel: ForkedKernel | None = None) -> int:
     """Execute the chapter that a request names.
 
     Parameters
     ----------
     arguments
         The request's path and the number of an open file descriptor for progress.
+    kernel
+        The kernel to use, if there is one already.
 
     Returns
     -------
@@ -52,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
             stream.write(json.dumps(event) + "\n")
             stream.flush()
 
-        error = _execute(request, folder, report)
+        error = _execute(request, folder, report, kernel)
     if error is None:
         return 0
     (folder / "error.json").write_text(json.dumps(error, indent=1), encoding="utf-8")
@@ -78,12 +83,17 @@ def _die_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _execute(request: dict[str, Any], folder: Path, report: Report) -> dict[str, Any] | None:
+def _execute(
+    request: dict[str, Any], folder: Path, report: Report, kernel: ForkedKernel | None
+) -> dict[str, Any] | None:
     import papermill
     from papermill.engines import papermill_engines
     from papermill.exceptions import PapermillExecutionError
 
+    from attsvm.book.forked import manager
+
     papermill_engines.register("attsvm", _engine(report))
+    options = {} if kernel is None else {"kernel_manager_class": manager(kernel)}
     started = time.perf_counter()
     try:
         notebook = papermill.execute_notebook(
@@ -95,6 +105,7 @@ def _execute(request: dict[str, Any], folder: Path, report: Report) -> dict[str,
             cwd=request["cwd"],
             progress_bar=False,
             request_save_on_cell_execute=False,
+            **options,
         )
     except PapermillExecutionError as failure:
         injected = bool(request["parameters"])

@@ -21,6 +21,7 @@ from attsvm.book.chapters import KERNEL
 from attsvm.book.errors import ChapterError
 from attsvm.book.layout import Layout, commit, source_date
 from attsvm.book.progress import Progress
+from attsvm.book.warm import Warm, WarmChapter, pays
 
 __all__ = ["environment", "run"]
 
@@ -68,7 +69,7 @@ class _Job:
     decision: Decision
     folder: Path
     log: Path
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | WarmChapter
     progress: IO[bytes]
     started: float
 
@@ -107,6 +108,7 @@ def run(
         return {}
     base = environment(layout) | {"ATTSVM_COMMIT": commit(layout.root)}
     _prepare_fonts(base)
+    warm = Warm(base) if pays(len(decisions)) else None
     waiting = list(decisions)
     running: list[_Job] = []
     finished: dict[str, Entry] = {}
@@ -114,7 +116,7 @@ def run(
         with selectors.DefaultSelector() as selector:
             while waiting or running:
                 while waiting and len(running) < jobs:
-                    job = _start(layout, waiting.pop(0), base)
+                    job = _start(layout, waiting.pop(0), base, warm)
                     running.append(job)
                     selector.register(job.progress, selectors.EVENT_READ, job)
                     progress.start(job.name)
@@ -136,6 +138,8 @@ def run(
         for job in running:
             _kill(job.process)
             job.progress.close()
+        if warm is not None:
+            warm.close()
         progress.close()
     return finished
 
@@ -151,7 +155,7 @@ def _prepare_fonts(base: Mapping[str, str]) -> None:
         )
 
 
-def _start(layout: Layout, decision: Decision, base: Mapping[str, str]) -> _Job:
+def _start(layout: Layout, decision: Decision, base: Mapping[str, str], warm: Warm | None) -> _Job:
     chapter = decision.chapter
     folder = layout.work / "chapters" / chapter.id
     if folder.exists():
@@ -176,27 +180,37 @@ def _start(layout: Layout, decision: Decision, base: Mapping[str, str]) -> _Job:
     (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
     log = layout.logs / f"{chapter.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    environ = dict(base) | {
+    environ = {
         "ATTSVM_OUTPUT": str(results),
         "ATTSVM_CHAPTER": chapter.id,
         "ATTSVM_PROFILE": decision.profile,
     }
     reading, writing = os.pipe()
+    process: subprocess.Popen[bytes] | WarmChapter
     with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "attsvm.book.execute", "request.json", str(writing)],
-            cwd=folder,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            pass_fds=[writing],
-            # Ctrl-C in the terminal reaches the rebuild only, which then ends its children.
-            start_new_session=True,
-        )
+        if warm is not None:
+            process = warm.start(folder, environ, writing, stream.fileno())
+        else:
+            process = _process(folder, dict(base) | environ, writing, stream)
     os.close(writing)
     pipe = os.fdopen(reading, "rb")
     return _Job(decision, folder, log, process, pipe, time.perf_counter())
+
+
+def _process(
+    folder: Path, environ: Mapping[str, str], progress: int, log: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "attsvm.book.execute", "request.json", str(progress)],
+        cwd=folder,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        pass_fds=[progress],
+        # Ctrl-C in the terminal reaches the rebuild only, which then ends its children.
+        start_new_session=True,
+    )
 
 
 def _finish(layout: Layout, job: _Job, progress: Progress) -> Entry:
@@ -250,7 +264,7 @@ def _failure(job: _Job, code: int) -> ChapterError:
     return ChapterError(f"{where} failed", [*error["traceback"].splitlines(), f"log: {job.log}"])
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes] | WarmChapter) -> None:
     """End a chapter's process with its kernel, and whatever workers the kernel has."""
     try:
         root = psutil.Process(process.pid)
