@@ -2,7 +2,7 @@
 // and let the keyboard reach them.  Without this script they scroll all the same.
 "use strict";
 (() => {
-  const boxes = 'mjx-container[display="true"], .bd-article pre, .scrolls, .pst-scrollable-table-container';
+  const boxes = '.bd-article pre, .scrolls, .pst-scrollable-table-container';
   const mark = (box) => {
     const more = box.scrollWidth - box.clientWidth;
     box.classList.toggle("more-right", more > 1 && box.scrollLeft < more - 1);
@@ -18,8 +18,13 @@
     watch.observe(box);
     box.addEventListener("scroll", () => mark(box), { passive: true });
   });
-  addEventListener("load", () => {
-    markAll();
-    if (window.MathJax?.startup?.promise) window.MathJax.startup.promise.then(markAll);
+  // Paper does not scroll: the print style sheet shrinks a formula by its width, which only a browser knows.
+  const measure = () => document.querySelectorAll(".formula .katex-html").forEach((drawn) => {
+    const parts = [...drawn.children].map((part) => part.getBoundingClientRect());
+    const width = Math.max(...parts.map((part) => part.right)) - Math.min(...parts.map((part) => part.left));
+    const em = parseFloat(getComputedStyle(drawn.closest(".katex-display")).fontSize);
+    drawn.closest(".katex-display").style.setProperty("--ems", Math.ceil(width / em + 1));
   });
+  addEventListener("load", markAll);
+  addEventListener("beforeprint", measure);
 })();

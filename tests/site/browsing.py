@@ -16,10 +16,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, Request, Route
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SETTLED = """async () => {
-    if (window.MathJax) await MathJax.startup.promise;
-    await document.fonts.ready;
-}"""
+SETTLED = "async () => { await document.fonts.ready; }"
 
 
 def browser_path() -> str | None:
@@ -115,6 +112,6 @@ def visitor(
 
 
 def open_page(page: Page, address: str) -> None:
-    """Go there and wait until formulas and fonts are drawn."""
+    """Go there and wait until the fonts are there."""
     page.goto(address, wait_until="load")
     page.evaluate(SETTLED)

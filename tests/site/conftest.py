@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from browsing import Server, browser_path
 from filelock import FileLock
+from handmade import build
 from playwright.sync_api import Browser, sync_playwright
+
+__all__ = ["build"]
 
 REPOSITORY = Path(__file__).parents[2]
 FLAGS = [

@@ -17,7 +17,7 @@ VISIBLE_TEXT = """() => {
     const parts = [];
     while (walker.nextNode()) {
         const parent = walker.currentNode.parentElement;
-        if (!parent.closest("pre, code, script, style, mjx-container")) {
+        if (!parent.closest("pre, code, script, style, .math")) {
             parts.push(walker.currentNode.data);
         }
     }
@@ -25,9 +25,9 @@ VISIBLE_TEXT = """() => {
 }"""
 UNDRAWN_MATHS = """() => [...document.querySelectorAll("article .math")]
     .filter((box) => {
-        const drawn = box.querySelector("mjx-container svg");
+        const drawn = box.querySelector(".katex-html .katex-base");
         return !drawn || drawn.getBoundingClientRect().width < 2
-            || box.querySelector("[data-mjx-error], mjx-merror, [data-mml-node=merror]");
+            || !box.querySelector("math :is(mi, mn, mo)") || box.querySelector("merror");
     })
     .map((box) => box.textContent.slice(0, 80))"""
 SPILLING = """() => {

@@ -12,6 +12,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from companion import maths
+
 TEMPLATES = Path(__file__).parent / "templates"
 REPAIRS = (
     # Settings of live code, which this book does not offer.
@@ -65,7 +67,9 @@ def _describe(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
     own = re.search(
         r'<meta[^>]*name="description"[^>]*content="([^"]*)"', context.get("metatags", "")
     )
-    text = own[1] if own else escape(_first_sentences(tree))
+    text = own[1] if own else escape(_first_sentences(tree, app.config))
+    if 'class="katex"' in context.get("title", ""):
+        context["title"] = escape(maths.text(app.env.titles[page], app.config))
     if len(parents := context.get("parents", [])) > 0:
         context["title"] += f" · {parents[-1]['title']}"  # titles of pages must differ
     title = re.sub(r"<[^>]*>", "", context.get("title", ""))
@@ -79,7 +83,7 @@ def _describe(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
     context["metatags"] = context.get("metatags", "") + "\n".join(tags)
 
 
-def _first_sentences(tree: nodes.document, length: int = 200) -> str:
+def _first_sentences(tree: nodes.document, config: Config, length: int = 200) -> str:
     """The opening of a page as plain text, cut at a word."""
     for paragraph in tree.findall(nodes.paragraph):
         parent: nodes.Element | None = paragraph.parent
@@ -87,9 +91,8 @@ def _first_sentences(tree: nodes.document, length: int = 200) -> str:
             parent, (FigureCard, ClaimBox, nodes.Admonition)
         ):
             parent = parent.parent
-        if parent is None and len(text := " ".join(paragraph.astext().split())) > 40:
-            plain = re.sub(r"\\[a-zA-Z]+|[{}$\\]", "", text)
-            return plain if len(plain) <= length else plain[:length].rsplit(" ", 1)[0] + " …"
+        if parent is None and len(text := " ".join(maths.text(paragraph, config).split())) > 40:
+            return text if len(text) <= length else text[:length].rsplit(" ", 1)[0] + " …"
     return ""
 
 

@@ -13,27 +13,22 @@ CLOSING = ".,;:!?)]’”-–"
 
 
 class KeepPunctuation(SphinxPostTransform):
-    """Ties a punctuation mark to the formula before it: drawn formulas may break from it."""
+    """Ties a punctuation mark to the formula before it: a line may break behind any formula."""
 
     default_priority = 900
     formats = ("html",)
 
     def run(self, **_: Any) -> None:
-        """Wrap each formula that a mark follows, together with the mark."""
+        """Move the marks that follow a formula into it, as its ``mark``."""
         for formula in list(self.document.findall(nodes.math)):
             follower = formula.next_node(descend=False, siblings=True)
             if not isinstance(follower, nodes.Text) or follower.parent is not formula.parent:
                 continue
             text = follower.astext()
-            length = len(text) - len(text.lstrip(CLOSING))
-            if not length:
-                continue
-            parent = formula.parent
-            at = parent.index(formula)
-            held = nodes.inline(
-                "", "", formula.deepcopy(), nodes.Text(text[:length]), classes=["keep"]
-            )
-            parent[at : at + 2] = [held, nodes.Text(text[length:])]
+            rest = text.lstrip(CLOSING)
+            if rest != text:
+                formula["mark"] = text[: len(text) - len(rest)]
+                follower.parent.replace(follower, nodes.Text(rest))
 
 
 class UniqueStatementIds(SphinxTransform):
