@@ -5,6 +5,7 @@ PROFILE ?= full
 JOBS ?= 2
 PORT ?= 8000
 PYTEST_ARGS ?=
+LAB_ARGS ?=
 PIP_ARGS ?=
 # PYTHON=… names the interpreter to make the environment with; by default the newest one found.
 
@@ -14,16 +15,18 @@ STAMP := $(VENV)/attsvm-stamp
 PIP := $(PY) -m pip --disable-pip-version-check
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help book test serve lab bench lint lock clean distclean env
+.PHONY: help book test serve lab bench lint lock drift package clean distclean env
 
 help:
 	@echo "make book      execute the chapters that changed, render the site (PROFILE=full or quick)"
 	@echo "make test      run the tests (PYTEST_ARGS=… for pytest)"
 	@echo "make serve     show the last site at http://127.0.0.1:$(PORT)/ (PORT=…)"
-	@echo "make lab       open the chapters in Jupyter Lab"
+	@echo "make lab       open the chapters in Jupyter Lab (LAB_ARGS=… for it)"
 	@echo "make bench     run the benchmarks, write their tables into the README and the book"
-	@echo "make lint      ruff and mypy"
+	@echo "make lint      ruff, mypy, and two checkers of the workflows"
 	@echo "make lock      find the newest versions, write requirements.lock and environment.yml"
+	@echo "make drift     how far the claims' numbers move on the newest versions (PROFILE=…)"
+	@echo "make package   wheel and sdist into dist/, checked"
 	@echo "make clean     remove what builds and tests made, executed chapters too"
 	@echo "make distclean remove the environment as well"
 	@echo "PIP_ARGS=… goes to pip, e.g. PIP_ARGS=torch==2.13.0 keeps one version while resolving anew"
@@ -53,9 +56,10 @@ test: env
 serve: env
 	@$(PY) -m attsvm serve --port "$(PORT)"
 
+# The environment's kernel, even where the reader has one of the same name.
 lab: env
 	@echo "==> Opening the chapters in Jupyter Lab"
-	@$(PY) -m jupyter lab book
+	@JUPYTER_PREFER_ENV_PATH=1 $(PY) -m jupyter lab $(LAB_ARGS) book
 
 bench: env
 	@mkdir -p benchmarks/results
@@ -68,6 +72,9 @@ bench: env
 lint: env
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+	@if [ -d .github/workflows ]; then \
+	  $(VENV)/bin/actionlint && $(VENV)/bin/zizmor --offline --quiet --no-progress .github/workflows; \
+	fi
 
 lock:
 	@echo "==> Resolving the newest versions in a fresh environment"
@@ -76,6 +83,29 @@ lock:
 	@_build/lock-venv/bin/python -m pip --disable-pip-version-check install -q $(PIP_ARGS) -e ".[dev]"
 	@_build/lock-venv/bin/python -m attsvm.book.pins
 	@rm -rf _build/lock-venv
+
+# The newest versions live in an environment of their own; the lock is left alone. Chapters run one
+# by one there: one that fails on them must not hide the others. Exit code 1: a verdict changed.
+NEWEST := _build/newest-venv
+drift: book
+	@echo "==> Installing the newest versions in a fresh environment"
+	@rm -rf _build/drift $(NEWEST) && mkdir -p _build/drift
+	@python=$$($(FIND_PYTHON)) && "$$python" -m venv $(NEWEST)
+	@$(NEWEST)/bin/python -m pip --disable-pip-version-check install -q $(PIP_ARGS) -e ".[book]"
+	@$(NEWEST)/bin/python -m pip --disable-pip-version-check freeze --exclude-editable \
+	  > _build/drift/newest.txt
+	@$(PY) -m attsvm list | grep -v "left out" | cut -d " " -f 1 | \
+	  $(ONE_THREAD) xargs -P "$(JOBS)" -I CHAPTER sh -c \
+	  'echo "==> CHAPTER"; $(NEWEST)/bin/python -m attsvm run "CHAPTER" --profile "$(PROFILE)" \
+	    --output "_build/drift/runs/CHAPTER" || echo "CHAPTER" >> _build/drift/failed.txt'
+	@rm -rf $(NEWEST)
+	@$(PY) -m attsvm drift _build/html _build/drift/runs --output _build/drift
+
+package: env
+	@echo "==> Building wheel and sdist"
+	@rm -rf dist
+	@$(PY) -m build --no-isolation --outdir dist .
+	@$(PY) -m twine check --strict dist/*
 
 clean:
 	@echo "==> Removing _build and the caches of the tools"

@@ -195,12 +195,86 @@ def test_workflow_is_pinned_and_modest(path: Path) -> None:
     assert all(re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line) for line in lines)
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflow_gives_way_to_its_successor(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text())
+    group = workflow["concurrency"]["group"]
+    assert group == f"{path.stem}-${{{{ github.ref }}}}"
+    assert workflow["concurrency"]["cancel-in-progress"] is not False
+
+
+def test_linters_find_nothing_in_the_workflows() -> None:
+    scripts = Path(sys.executable).parent
+    for command in (
+        ["actionlint", "-no-color"],
+        ["zizmor", "--offline", "--no-progress", "--min-severity=low", ".github/workflows"],
+    ):
+        done = subprocess.run(
+            [scripts / command[0], *command[1:]],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_linters_do_find_something(tmp_path: Path) -> None:
+    bad = (ROOT / ".github/workflows/test.yml").read_text().replace("matrix.os }}", "matrix.so }}")
+    loose = re.sub(r"@[0-9a-f]{40} # v[\d.]+", "@main", bad)
+    (tmp_path / "bad.yml").write_text(loose)
+    scripts = Path(sys.executable).parent
+    for command, word in (
+        (["actionlint", "-no-color", str(tmp_path / "bad.yml")], 'property "so" is not defined'),
+        (["zizmor", "--offline", "--no-progress", str(tmp_path / "bad.yml")], "unpinned-uses"),
+    ):
+        done = subprocess.run(
+            [scripts / command[0], *command[1:]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode != 0
+        assert word in done.stdout
+
+
+def test_drift_is_measured_every_week_and_may_fail() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/drift.yml").read_text())
+    # YAML 1.1 reads the key `on` as true.
+    (schedule,) = workflow[True]["schedule"]
+    minute, hour, day, month, weekday = schedule["cron"].split()
+    assert (day, month) == ("*", "*")
+    assert minute.isdigit() and hour.isdigit() and weekday.isdigit()
+    assert "pull_request" not in workflow[True] and "push" not in workflow[True]
+    job = workflow["jobs"]["drift"]
+    assert job["continue-on-error"] is True
+    commands = [step.get("run", "") for step in job["steps"]]
+    assert any(command.startswith("make drift") for command in commands)
+    assert any("GITHUB_STEP_SUMMARY" in command for command in commands)
+
+
+def test_pages_come_from_main_and_previews_from_pull_requests() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/book.yml").read_text())
+    build, deploy = workflow["jobs"]["build"], workflow["jobs"]["deploy"]
+    steps = {step.get("name", ""): step for step in build["steps"]}
+    preview = steps["Offer the site of a pull request as a preview to download"]
+    assert preview["if"] == "github.event_name == 'pull_request'"
+    assert preview["with"]["path"] == "_build/html"
+    assert "refs/heads/main" in steps["Hand the site to Pages"]["if"]
+    assert "refs/heads/main" in deploy["if"] and deploy["needs"] == "build"
+    assert set(deploy["permissions"]) == {"pages", "id-token"}
+
+
 def test_workflows_cover_the_supported_pythons() -> None:
     matrix = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
     tested = matrix["jobs"]["test"]["strategy"]["matrix"]["python"]
     prefix = "Programming Language :: Python :: "
     declared = [c.removeprefix(prefix) for c in PROJECT["classifiers"] if c.startswith(prefix)]
     assert tested == [version for version in declared if "." in version]
+    systems = matrix["jobs"]["test"]["strategy"]["matrix"]["os"]
+    assert [name.partition("-")[0] for name in systems] == ["ubuntu", "macos"]
 
 
 def test_ci_script_builds_then_tests() -> None:
