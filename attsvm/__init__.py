@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _MODULES = (
+    "cache",
     "claims",
     "datasets",
     "descent",
@@ -35,6 +36,7 @@ _MODULES = (
 __all__ = ["AttentionProblem", "__version__", *_MODULES]
 
 if TYPE_CHECKING:
+    from attsvm import cache as cache
     from attsvm import claims as claims
     from attsvm import datasets as datasets
     from attsvm import descent as descent

@@ -7,9 +7,12 @@ globals, so these count.
 
 from __future__ import annotations
 
+import dataclasses
 import dis
+import enum
 import functools
 import hashlib
+import pathlib
 import types
 from typing import Any
 
@@ -18,6 +21,8 @@ import numpy as np
 from attsvm.errors import ArgumentError
 
 __all__ = ["fingerprint"]
+
+_PLAIN = (bool, int, float, complex, str, bytes, slice, pathlib.PurePath)
 
 
 def fingerprint(function: Any) -> str:
@@ -29,14 +34,15 @@ def fingerprint(function: Any) -> str:
         If it depends on a value that has no stable fingerprint (an open file, a generator, …).
     """
     digest = hashlib.sha256()
-    _add(digest, function, function.__name__, set())
+    # A functools.partial has no name.
+    _add(digest, function, getattr(function, "__name__", "the experiment"), set())
     return digest.hexdigest()
 
 
 def _add(digest: Any, value: Any, name: str, seen: set[int]) -> None:
     """Feed one value, with its kind, into the digest."""
     digest.update(f"<{type(value).__name__}>".encode())
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+    if value is None or value is ... or isinstance(value, _PLAIN):
         digest.update(repr(value).encode())
     elif isinstance(value, np.ndarray):
         digest.update(f"{value.dtype.str}{value.shape}".encode())
@@ -57,17 +63,50 @@ def _add(digest: Any, value: Any, name: str, seen: set[int]) -> None:
             _add(digest, value[key], f"{name}[{key!r}]", seen)
     elif isinstance(value, types.ModuleType):
         digest.update(value.__name__.encode())
-    elif isinstance(value, type | types.BuiltinFunctionType):
+    elif isinstance(value, type):
+        _add_class(digest, value, seen)
+    elif isinstance(value, types.BuiltinFunctionType):
         digest.update(f"{value.__module__}.{value.__qualname__}".encode())
     elif isinstance(value, functools.partial):
         for part in (value.func, value.args, value.keywords):
             _add(digest, part, name, seen)
     elif isinstance(value, types.FunctionType):
         _add_function(digest, value, name, seen)
+    elif isinstance(value, staticmethod | classmethod):
+        _add(digest, value.__func__, name, seen)
+    elif isinstance(value, property):
+        for accessor in (value.fget, value.fset, value.fdel):
+            _add(digest, accessor, name, seen)
+    elif isinstance(value, enum.Enum):
+        digest.update(f"{type(value).__qualname__}.{value.name}".encode())
+    elif dataclasses.is_dataclass(value):
+        _add(digest, type(value), name, seen)
+        for entry in dataclasses.fields(value):
+            _add(digest, getattr(value, entry.name), f"{name}.{entry.name}", seen)
+    elif type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "to_dict"):
+        # A table or one column of it.
+        columns = value.reset_index()
+        for column in columns:
+            _add(digest, str(column), name, seen)
+            _add(digest, columns[column].to_numpy().tolist(), f"{name}[{column!r}]", seen)
     else:
         raise ArgumentError(
             name, "plain data, an array, a function or a module", f"a {type(value).__name__}"
         )
+
+
+def _add_class(digest: Any, value: type, seen: set[int]) -> None:
+    """A class of a library by its name, one of the notebook by its code too."""
+    digest.update(f"{value.__module__}.{value.__qualname__}".encode())
+    if value.__module__ != "__main__" or id(value) in seen:
+        return
+    seen.add(id(value))
+    for base in value.__bases__:
+        _add_class(digest, base, seen)
+    for name, part in sorted(vars(value).items()):
+        if not (name.startswith("__") and not callable(part)):
+            digest.update(name.encode())
+            _add(digest, part, f"{value.__name__}.{name}", seen)
 
 
 def _add_function(digest: Any, function: types.FunctionType, name: str, seen: set[int]) -> None:

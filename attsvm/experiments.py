@@ -12,27 +12,24 @@ and `run` does the rest: chunks of seeds, a cache of finished chunks, progress, 
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
-import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attsvm import _checks, records
-from attsvm._fingerprint import fingerprint
+from attsvm import _checks
+from attsvm.cache import CacheError, Store, key_of, plain
 from attsvm.errors import ArgumentError, AttsvmError
 from attsvm.selection import Ledger
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Outcome", "Progress", "run", "tabulate"]
+__all__ = ["Interrupted", "Outcome", "Progress", "partial", "run", "tabulate"]
 
 Experiment = Callable[[list[int]], "pd.DataFrame"]
 
@@ -50,11 +47,14 @@ class Outcome:
         What became of every seed drawn.
     seeds
         The seeds, as a short text for passports.
+    complete
+        Whether these are all the seeds asked for; False after an interruption.
     """
 
     table: pd.DataFrame
     ledger: Ledger
     seeds: str
+    complete: bool = True
 
     @property
     def kept(self) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def run(
     seeds: Iterable[int],
     *,
     chunk: int = 100,
-    jobs: int = 1,
+    jobs: int | None = None,
     label: str | None = None,
     cache: Path | str | None = None,
     progress: bool = True,
@@ -140,13 +140,14 @@ def run(
     chunk
         Seeds in one call: bounds memory, and is the unit of cache and progress.
     jobs
-        Processes (joblib).  The active joblib backend decides where they run.
+        Processes (joblib), −1 for all cores; None: as ``joblib.parallel_config`` says, else one.
+        The active joblib backend decides where they run.
     label
         Name for progress and ledger; the function's name by default.
     cache
         Folder for finished chunks; by default the environment's ``ATTSVM_CACHE``, else none.  A
         chunk is found again when the function's code, the values it uses, the seeds, the package
-        source and the versions are the same.
+        source, the versions and the machine are the same; see `attsvm.cache`.
     progress
         Whether to show a bar.
 
@@ -155,33 +156,197 @@ def run(
     ArgumentError
         If there is no seed, a seed occurs twice, or the function returns something else than such a
         table.
+    CacheError
+        If the cache cannot be read or written; finished chunks are in its ``partial``, and in the
+        folder as far as they could be written.
+    Interrupted
+        On Ctrl-C, or the stop button of a notebook: see `partial`.
     """
-    import joblib
-    import pandas as pd
-
     all_seeds = [_checks.integer("seeds", seed, low=0) for seed in seeds]
     if not all_seeds:
         raise ArgumentError("seeds", "at least one seed", "none")
     if len(set(all_seeds)) < len(all_seeds):
         raise ArgumentError("seeds", "each seed once", "a seed twice")
     size = _checks.integer("chunk", chunk, low=1)
-    title = label or function.__name__.replace("_", " ")
+    if jobs is not None and _checks.integer("jobs", jobs, low=-1) == 0:
+        raise ArgumentError("jobs", "a number of processes, or −1 for all cores", "0")
+    title = label or getattr(function, "__name__", "experiment").replace("_", " ")
     chunks = [all_seeds[i : i + size] for i in range(0, len(all_seeds), size)]
     folder = cache if cache is not None else os.environ.get("ATTSVM_CACHE")
-    store = _Store(Path(folder), function) if folder else None
-    known = {i: store.load(part) if store else None for i, part in enumerate(chunks)}
-    missing = [i for i, frame in known.items() if frame is None]
-    with Progress(title, len(all_seeds), show=progress) as bar:
-        bar.advance(sum(len(chunks[i]) for i in known if i not in missing))
-        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator")
-        fresh = parallel(joblib.delayed(_call)(function, chunks[i]) for i in missing)
-        for i, frame in zip(missing, fresh, strict=True):
-            known[i] = frame
-            if store:
+    store = Store(folder, function, title) if folder else None
+    known = _known(function, chunks, store)
+    missing = [i for i in range(len(chunks)) if i not in known]
+    if store and missing:
+        store.require_writable()
+    try:
+        with Progress(title, len(all_seeds), show=progress) as bar:
+            bar.advance(sum(len(chunks[i]) for i in known))
+            for i, frame in _compute(function, chunks, missing, store, jobs):
+                known[i] = frame
+                bar.advance(len(chunks[i]))
+    except CacheError as error:
+        error.partial = _outcome(chunks, known, title)
+        raise
+    except KeyboardInterrupt:
+        partial = _outcome(chunks, known, title)
+        goes_on = store is not None or _remember(function, chunks, known)
+        if partial is not None:
+            _Memory.partial = partial
+        raise Interrupted(title, len(known), len(chunks), partial, goes_on) from None
+    outcome = _outcome(chunks, known, title)
+    if outcome is None:
+        raise AttsvmError(f"{title}: no chunk came back")
+    return outcome
+
+
+def partial() -> Outcome:
+    """What the run that was interrupted last has finished, in this session.
+
+    Interrupting a cell raises `Interrupted`; the chunks that were done are not lost:
+
+        found = experiments.partial()
+
+    Raises
+    ------
+    AttsvmError
+        If no run was interrupted that had a finished chunk.
+    """
+    if _Memory.partial is None:
+        raise AttsvmError("no experiment was interrupted in this session after its first chunk")
+    return _Memory.partial
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was interrupted; what it had finished is kept.
+
+    It is raised rather than swallowed: a cell that went on would draw a part of the instances as if
+    they were all.
+
+    Attributes
+    ----------
+    partial
+        The outcome of the chunks that are done; None if there is none.
+    done, total
+        Chunks.
+    """
+
+    def __init__(
+        self, title: str, done: int, total: int, partial: Outcome | None, goes_on: bool
+    ) -> None:
+        self.partial = partial
+        self.done = done
+        self.total = total
+        text = f"{title}: {done} of {total} chunks are done"
+        if partial is not None:
+            text += "; experiments.partial() gives their outcome"
+            text += ", and running this again goes on from there" if goes_on else ""
+        super().__init__(text)
+
+
+class _Memory:
+    """Chunks of the run that was interrupted last, for where no folder keeps them."""
+
+    key: str | None = None
+    frames: ClassVar[dict[tuple[int, ...], pd.DataFrame]] = {}
+    partial: Outcome | None = None
+
+
+def _remember(
+    function: Experiment, chunks: list[list[int]], known: Mapping[int, pd.DataFrame]
+) -> bool:
+    """Keep finished chunks in memory; whether they will be found again."""
+    try:
+        _Memory.key = key_of(function)
+    except ArgumentError:
+        # Without a fingerprint nobody can tell whether a later run is the same; the outcome is
+        # still there, and the message does not promise more.
+        _Memory.key = None
+    _Memory.frames.clear()
+    if _Memory.key is not None:
+        _Memory.frames.update({tuple(chunks[i]): frame for i, frame in known.items()})
+    return _Memory.key is not None
+
+
+def _known(
+    function: Experiment, chunks: list[list[int]], store: Store | None
+) -> dict[int, pd.DataFrame]:
+    """Chunks that need not be computed: from the cache, or from an interrupted run."""
+    if store is not None:
+        loaded = {i: store.load(part) for i, part in enumerate(chunks)}
+        return {i: frame for i, frame in loaded.items() if frame is not None}
+    if not _Memory.frames or _Memory.key != _key_or_none(function):
+        return {}
+    known = {
+        i: _Memory.frames[tuple(part)]
+        for i, part in enumerate(chunks)
+        if tuple(part) in _Memory.frames
+    }
+    _Memory.frames.clear()
+    return known
+
+
+def _key_or_none(function: Experiment) -> str | None:
+    try:
+        return key_of(function)
+    except ArgumentError:
+        return None  # it cannot be the one that was remembered: that one had a key
+
+
+def _compute(
+    function: Experiment,
+    chunks: list[list[int]],
+    missing: list[int],
+    store: Store | None,
+    jobs: int | None,
+) -> Iterator[tuple[int, pd.DataFrame]]:
+    """Chunks as they are finished, each stored before it is given out."""
+    import joblib
+
+    # In the order in which they end, one at a time: a chunk that waited for an earlier one, or for
+    # its batch, would be lost with the process.
+    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    tasks = (joblib.delayed(_task)(function, i, chunks[i], store) for i in missing)
+    fresh = parallel(tasks)
+    try:
+        for i, frame, stored in fresh:
+            if store is not None and not (stored and store.has(chunks[i])):
                 store.save(chunks[i], frame)
-            bar.advance(len(chunks[i]))
-    table = pd.concat([known[i] for i in range(len(chunks))], ignore_index=True)
-    return Outcome(table=table, ledger=_ledger(table, title), seeds=_seeds_text(all_seeds))
+            yield i, frame
+    finally:
+        fresh.close()
+
+
+def _task(
+    function: Experiment, index: int, seeds: list[int], store: Store | None
+) -> tuple[int, pd.DataFrame, bool]:
+    """One chunk, where it runs: computed, and stored at once if the folder is within reach."""
+    frame = _call(function, seeds)
+    stored = False
+    if store is not None and store.folder.is_dir():
+        try:
+            store.save(seeds, frame)
+            stored = True
+        except CacheError:
+            stored = False  # the process that waits for this chunk tries itself, and tells
+    return index, frame, stored
+
+
+def _outcome(
+    chunks: list[list[int]], known: Mapping[int, pd.DataFrame], title: str
+) -> Outcome | None:
+    """The outcome of the chunks that are known; None if there is none."""
+    import pandas as pd
+
+    if not known:
+        return None
+    done = sorted(known)
+    table = pd.concat([known[i] for i in done], ignore_index=True)
+    return Outcome(
+        table=table,
+        ledger=_ledger(table, title),
+        seeds=_seeds_text([seed for i in done for seed in chunks[i]]),
+        complete=len(done) == len(chunks),
+    )
 
 
 def _call(function: Experiment, seeds: list[int]) -> pd.DataFrame:
@@ -196,7 +361,7 @@ def _call(function: Experiment, seeds: list[int]) -> pd.DataFrame:
     lost = set(seeds) ^ set(frame["seed"])
     if lost:
         raise ArgumentError("function", "a row for every seed", f"none or too many for {lost}")
-    return frame
+    return plain(frame)
 
 
 def _ledger(table: pd.DataFrame, title: str) -> Ledger:
@@ -232,65 +397,3 @@ class Progress:
     def advance(self, count: int) -> None:
         """Count some instances as done."""
         self._bar.update(count)
-
-
-class _Store:
-    """Finished chunks on disk, each named by a hash of all that determines the result.
-
-    An entry is the SHA-256 of an uncompressed ``.npz`` of columns, then that file.  No pickles: a
-    foreign file can be wrong, but it cannot run code.
-    """
-
-    _CHECKSUM = 32
-
-    def __init__(self, folder: Path, function: Experiment) -> None:
-        self._folder = folder
-        base = [
-            fingerprint(function),
-            records.source_hash(),
-            repr(sorted(records.versions().items())),
-        ]
-        self._base = "\n".join(base)
-
-    def _path(self, seeds: list[int]) -> Path:
-        key = hashlib.sha256(f"{self._base}\n{seeds}".encode()).hexdigest()
-        return self._folder / key[:2] / f"{key}.chunk"
-
-    def load(self, seeds: list[int]) -> pd.DataFrame | None:
-        """The stored chunk, or None; a damaged one is reported and will be computed anew."""
-        import warnings
-
-        import pandas as pd
-
-        path = self._path(seeds)
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise AttsvmError(f"cannot read the cache entry {path}: {error.strerror}") from error
-        checksum, payload = content[: self._CHECKSUM], content[self._CHECKSUM :]
-        if hashlib.sha256(payload).digest() != checksum:
-            warnings.warn(f"cache entry {path} is damaged; computing it anew", stacklevel=3)
-            return None
-        with np.load(io.BytesIO(payload), allow_pickle=False) as columns:
-            frame = pd.DataFrame({name: columns[name] for name in columns.files})
-        return frame.astype({c: object for c in frame if frame[c].dtype.kind in "US"})
-
-    def save(self, seeds: list[int], frame: pd.DataFrame) -> None:
-        """Store a chunk: whole or not at all."""
-        columns = {str(c): frame[c].to_numpy() for c in frame}
-        for name, column in columns.items():
-            if column.dtype.kind not in "fiub":
-                columns[name] = column.astype(str)
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-            for name, column in columns.items():
-                part = io.BytesIO()
-                np.lib.format.write_array(part, column, allow_pickle=False)
-                # A fixed date: the same chunk gives the same bytes.
-                archive.writestr(
-                    zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), part.getvalue()
-                )
-        payload = buffer.getvalue()
-        records.write_bytes(self._path(seeds), hashlib.sha256(payload).digest() + payload)

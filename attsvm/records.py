@@ -44,8 +44,17 @@ def context() -> Context:
     )
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, durable: bool = False) -> None:
     """Write a file so that it is there whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file; its folder is made if it is missing.
+    content
+        All of it.
+    durable
+        Wait until the disk has it, so that not even a power cut leaves half a file.
 
     Raises
     ------
@@ -60,6 +69,9 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         Path(name).chmod(0o644)  # mkstemp makes private files; a site must be readable
         os.replace(name, path)
     except OSError as error:
@@ -89,12 +101,12 @@ def versions() -> dict[str, str]:
 
 
 def source_hash() -> str:
-    """Fingerprint of the source that results depend on: all but the rebuild's own code."""
+    """Fingerprint of the source that results depend on: all but the rebuild and its commands."""
     root = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root)
-        if relative.parts[0] != "book":
+        if relative.parts[0] not in ("book", "commands"):
             digest.update(f"{relative.as_posix()}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -94,6 +94,8 @@ class Decision:
         The executed chapter to use; None if it has to run.
     reason
         Why, in a few words.
+    forced
+        Whether the user wants everything computed anew.
     """
 
     chapter: Chapter
@@ -101,6 +103,7 @@ class Decision:
     components: Mapping[str, str]
     entry: Entry | None
     reason: str
+    forced: bool = False
 
     @property
     def runs(self) -> bool:
@@ -230,7 +233,7 @@ def decide(
         Be content with the newest executed state, should it be out of date.
     """
     parts = components(layout, chapter, profile)
-    decision = Decision(chapter, profile, parts, None, "forced")
+    decision = Decision(chapter, profile, parts, None, "forced", forced=force)
     if force:
         return decision
     kept = list(entries(layout, chapter, profile))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import functools
 import json
 from collections.abc import Iterator, Sequence
@@ -245,14 +246,14 @@ def validate(chapters: Sequence[Chapter]) -> None:
 
 
 def select(chapters: Sequence[Chapter], names: Sequence[str]) -> list[Chapter]:
-    """The chapters with these ids; a name without its folder will do where it is unique.
+    """The chapters with these ids; a name without its folder, or its beginning, will do if unique.
 
     Parameters
     ----------
     chapters
         All chapters.
     names
-        Ids, or last parts of ids.
+        Ids, last parts of ids, or beginnings of last parts.
 
     Raises
     ------
@@ -262,17 +263,29 @@ def select(chapters: Sequence[Chapter], names: Sequence[str]) -> list[Chapter]:
     chosen = []
     for name in names:
         wanted = name.removeprefix("book/").removesuffix(".ipynb")
-        fits = [chapter for chapter in chapters if chapter.id == wanted] or [
-            chapter for chapter in chapters if chapter.id.rpartition("/")[2] == wanted
-        ]
+        last = {chapter.id: chapter.id.rpartition("/")[2] for chapter in chapters}
+        fits = (
+            [chapter for chapter in chapters if chapter.id == wanted]
+            or [chapter for chapter in chapters if last[chapter.id] == wanted]
+            or [chapter for chapter in chapters if wanted and last[chapter.id].startswith(wanted)]
+        )
         if len(fits) != 1:
-            known = ", ".join(chapter.id for chapter in fits or chapters) or "none"
-            raise ArgumentError(
-                "chapter", f"one of {known}", f"{name!r}" + (" (fits several)" if fits else "")
-            )
+            raise ArgumentError("chapter", *_no_single(wanted, fits, chapters))
         if fits[0] not in chosen:
             chosen.append(fits[0])
     return chosen
+
+
+def _no_single(name: str, fits: Sequence[Chapter], chapters: Sequence[Chapter]) -> tuple[str, str]:
+    """What was expected and what came, where a name does not name one chapter."""
+    if fits:
+        return f"one of {', '.join(chapter.id for chapter in fits)}", f"{name!r} (fits several)"
+    forms = {form: c.id for c in chapters for form in (c.id, c.id.rpartition("/")[2])}
+    close = difflib.get_close_matches(name, forms, n=3)
+    if close:
+        meant = " or ".join(dict.fromkeys(forms[form] for form in close))
+        return "a chapter of the book (attsvm list names them)", f"{name!r}; did you mean {meant}?"
+    return f"one of {', '.join(chapter.id for chapter in chapters) or 'none'}", repr(name)
 
 
 def check_profile(profile: str) -> str:

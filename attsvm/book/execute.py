@@ -119,8 +119,9 @@ def _execute(
     times = [cell.metadata.get("papermill", {}).get("duration") for cell in notebook.cells]
     clean = normalise(notebook, request["parameters"])
     problems = objections(clean)
-    if problems:
+    if problems and request["strict"]:
         return {"cell": None, "source": "", "traceback": "\n".join(problems)}
+    (folder / "notes.json").write_text(json.dumps(problems), encoding="utf-8")
     text = json.dumps(clean, indent=1, sort_keys=True, ensure_ascii=False)
     (folder / "notebook.ipynb").write_text(text + "\n", encoding="utf-8")
     measured = {"seconds": seconds, "cells": [value for value in times if value is not None]}

@@ -100,6 +100,11 @@ class Layout:
         return self.output / "work"
 
     @property
+    def chunks(self) -> Path:
+        """Finished chunks of experiments of chapters that are not finished themselves."""
+        return self.output / "chunks"
+
+    @property
     def logs(self) -> Path:
         """What chapters and Jupyter Book printed."""
         return self.output / "logs"

@@ -9,21 +9,22 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import psutil
 
+from attsvm import cache as chunks
 from attsvm.book.cache import Decision, Entry, siblings, store
-from attsvm.book.chapters import KERNEL
+from attsvm.book.chapters import KERNEL, Chapter
 from attsvm.book.errors import ChapterError
 from attsvm.book.layout import Layout, commit, source_date
 from attsvm.book.progress import Progress
 from attsvm.book.warm import Warm, WarmChapter, pays
 
-__all__ = ["environment", "run"]
+__all__ = ["Job", "environment", "execute", "launch", "prepare_fonts", "run", "settle"]
 
 # Seconds that a process gets to end by itself before it is killed.
 GRACE = 5.0
@@ -39,7 +40,8 @@ def environment(layout: Layout) -> dict[str, str]:
     """
     # Python's own switches would change warnings and imports; PYTHONPATH stays, it is a choice.
     dropped = {"PYTHONWARNINGS", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONOPTIMIZE"}
-    # A cache of experiments would let a chapter skip what it is meant to compute.
+    # The reader's own cache of experiments would let a chapter skip what it is meant to compute; it
+    # gets one of its own, which lives until the chapter is done.
     dropped |= {"MPLBACKEND", "ATTSVM_CACHE"}
     values = {key: value for key, value in os.environ.items() if key not in dropped}
     for name in ("ipython", "jupyter", "matplotlib"):
@@ -65,17 +67,34 @@ def environment(layout: Layout) -> dict[str, str]:
 
 
 @dataclass
-class _Job:
-    decision: Decision
+class Job:
+    """A chapter that is being executed in a process of its own.
+
+    Attributes
+    ----------
+    name
+        The chapter's id.
+    folder
+        Scratch space; the results are made in it.
+    log
+        What the process prints.
+    process
+        `attsvm.book.execute`, which has the kernel for a child.
+    progress
+        Where it says how many cells are done.
+    started
+        On the clock `time.perf_counter`, in seconds.
+    resumed
+        How many chunks of experiments an earlier, unfinished execution has left.
+    """
+
+    name: str
     folder: Path
     log: Path
     process: subprocess.Popen[bytes] | WarmChapter
     progress: IO[bytes]
     started: float
-
-    @property
-    def name(self) -> str:
-        return self.decision.chapter.id
+    resumed: int = 0
 
 
 def run(
@@ -107,16 +126,60 @@ def run(
     if not decisions:
         return {}
     base = environment(layout) | {"ATTSVM_COMMIT": commit(layout.root)}
-    _prepare_fonts(base)
+    prepare_fonts(base)
     warm = Warm(base) if pays(len(decisions)) else None
-    waiting = list(decisions)
-    running: list[_Job] = []
+    by_name = {decision.chapter.id: decision for decision in decisions}
     finished: dict[str, Entry] = {}
+
+    def start(name: str) -> Job:
+        return _start(layout, by_name[name], base, warm, progress)
+
+    def finish(job: Job) -> None:
+        prepared = settle(job)
+        finished[job.name] = store(layout, by_name[job.name], prepared)
+        shutil.rmtree(job.folder)
+        # What the chapter leaves is kept whole from here on; its chunks have served.
+        shutil.rmtree(layout.chunks / job.name, ignore_errors=True)
+
+    try:
+        execute(list(by_name), start, finish, jobs=jobs, progress=progress)
+    finally:
+        if warm is not None:
+            warm.close()
+    shutil.rmtree(layout.chunks, ignore_errors=True)
+    return finished
+
+
+def execute(
+    names: Sequence[str],
+    start: Callable[[str], Job],
+    finish: Callable[[Job], None],
+    *,
+    jobs: int,
+    progress: Progress,
+) -> None:
+    """Execute chapters, a few at a time; if one fails or the user interrupts, end the others.
+
+    Parameters
+    ----------
+    names
+        What to execute, in this order.
+    start
+        Launches the job of a name.
+    finish
+        Takes the results of a job that has ended; its error ends the others.
+    jobs
+        How many run at the same time.
+    progress
+        Told how far they are.
+    """
+    waiting = list(names)
+    running: list[Job] = []
     try:
         with selectors.DefaultSelector() as selector:
             while waiting or running:
                 while waiting and len(running) < jobs:
-                    job = _start(layout, waiting.pop(0), base, warm)
+                    job = start(waiting.pop(0))
                     running.append(job)
                     selector.register(job.progress, selectors.EVENT_READ, job)
                     progress.start(job.name)
@@ -132,19 +195,28 @@ def run(
                         continue
                     # End of file: the process is ending.
                     selector.unregister(job.progress)
-                    finished[job.name] = _finish(layout, job, progress)
+                    _end(job, finish, progress)
                     running.remove(job)
     finally:
         for job in running:
             _kill(job.process)
             job.progress.close()
-        if warm is not None:
-            warm.close()
         progress.close()
-    return finished
 
 
-def _prepare_fonts(base: Mapping[str, str]) -> None:
+def _end(job: Job, finish: Callable[[Job], None], progress: Progress) -> None:
+    job.process.wait()
+    job.progress.close()
+    seconds = time.perf_counter() - job.started
+    try:
+        finish(job)
+    except ChapterError:
+        progress.finish(job.name, f"FAILED after {seconds:.1f} s")
+        raise
+    progress.finish(job.name, f"done in {seconds:.1f} s")
+
+
+def prepare_fonts(base: Mapping[str, str]) -> None:
     """Let matplotlib build its font list once: within a chapter it would warn about the wait."""
     if not list(Path(base["MPLCONFIGDIR"]).glob("fontlist-*.json")):
         subprocess.run(
@@ -155,8 +227,70 @@ def _prepare_fonts(base: Mapping[str, str]) -> None:
         )
 
 
-def _start(layout: Layout, decision: Decision, base: Mapping[str, str], warm: Warm | None) -> _Job:
+def _start(
+    layout: Layout,
+    decision: Decision,
+    base: Mapping[str, str],
+    warm: Warm | None,
+    progress: Progress,
+) -> Job:
+    """Start a chapter of the book, which goes on where an earlier build was cut off."""
     chapter = decision.chapter
+    # Quick and full runs have nothing in common, and must not remove each other's.
+    kept = layout.chunks / chapter.id / decision.profile
+    if decision.forced:
+        shutil.rmtree(kept, ignore_errors=True)
+    # Said here: a warning within the chapter would fail it.
+    for entry in chunks.sweep(kept):
+        progress.say(f"  {chapter.id}: {entry.path} {entry.problem}; computing it anew")
+    resumed = sum(1 for _ in chunks.entries(kept))
+    if resumed:
+        progress.say(f"  {chapter.id}: {resumed} chunks of an unfinished run are kept")
+    job = launch(
+        layout,
+        chapter,
+        decision.profile,
+        chapter.parameters(decision.profile),
+        base,
+        more={"ATTSVM_CACHE": str(kept)},
+        warm=warm,
+    )
+    job.resumed = resumed
+    return job
+
+
+def launch(
+    layout: Layout,
+    chapter: Chapter,
+    profile: str,
+    parameters: Mapping[str, Any],
+    base: Mapping[str, str],
+    *,
+    more: Mapping[str, str] | None = None,
+    warm: Warm | None = None,
+    strict: bool = True,
+) -> Job:
+    """Start the process that executes a chapter.
+
+    Parameters
+    ----------
+    layout
+        Where the book lies; scratch space and logs go below its output folder.
+    chapter
+        The chapter.
+    profile
+        What the chapter is told it runs in.
+    parameters
+        Values that replace those of the parameters cell.
+    base
+        The environment, see `environment`.
+    more
+        What this chapter's environment has besides.
+    warm
+        The process to fork it from, if there is one.
+    strict
+        Whether warnings and memory addresses fail the chapter; else they become ``notes.json``.
+    """
     folder = layout.work / "chapters" / chapter.id
     if folder.exists():
         shutil.rmtree(folder)
@@ -170,10 +304,11 @@ def _start(layout: Layout, decision: Decision, base: Mapping[str, str], warm: Wa
     cells = chapter.notebook["cells"]
     request = {
         "notebook": "source.ipynb",
-        "parameters": chapter.parameters(decision.profile),
+        "parameters": dict(parameters),
         "parameters_cell": cells.index(chapter.parameters_cell),
         "kernel": KERNEL,
         "cwd": str(cwd),
+        "strict": strict,
     }
     # As it was when the decision was made; the file may be edited while others run.
     (folder / "source.ipynb").write_text(json.dumps(chapter.notebook), encoding="utf-8")
@@ -183,8 +318,8 @@ def _start(layout: Layout, decision: Decision, base: Mapping[str, str], warm: Wa
     environ = {
         "ATTSVM_OUTPUT": str(results),
         "ATTSVM_CHAPTER": chapter.id,
-        "ATTSVM_PROFILE": decision.profile,
-    }
+        "ATTSVM_PROFILE": profile,
+    } | dict(more or {})
     reading, writing = os.pipe()
     process: subprocess.Popen[bytes] | WarmChapter
     with log.open("wb") as stream:
@@ -194,7 +329,7 @@ def _start(layout: Layout, decision: Decision, base: Mapping[str, str], warm: Wa
             process = _process(folder, dict(base) | environ, writing, stream)
     os.close(writing)
     pipe = os.fdopen(reading, "rb")
-    return _Job(decision, folder, log, process, pipe, time.perf_counter())
+    return Job(chapter.id, folder, log, process, pipe, time.perf_counter())
 
 
 def _process(
@@ -213,12 +348,21 @@ def _process(
     )
 
 
-def _finish(layout: Layout, job: _Job, progress: Progress) -> Entry:
+def settle(job: Job) -> Path:
+    """Put together what a chapter that has ended leaves.
+
+    Returns
+    -------
+    Path
+        A folder in the job's with ``notebook.ipynb``, ``results/`` and ``time.json``.
+
+    Raises
+    ------
+    ChapterError
+        If the chapter failed.
+    """
     code = job.process.wait()
-    job.progress.close()
-    seconds = time.perf_counter() - job.started
     if code != 0:
-        progress.finish(job.name, f"FAILED after {seconds:.1f} s")
         raise _failure(job, code)
     prepared = job.folder / "prepared"
     prepared.mkdir()
@@ -228,11 +372,11 @@ def _finish(layout: Layout, job: _Job, progress: Progress) -> Entry:
         (prepared / "results" / kind).mkdir(exist_ok=True)
     times = json.loads((job.folder / "time.json").read_text(encoding="utf-8"))
     times["kernel"] = _take_times(prepared / "results" / "times")
+    if job.resumed:
+        # The seconds are those of this execution only: a part of the work had been done before.
+        times["resumed"] = job.resumed
     (prepared / "time.json").write_text(json.dumps(times, sort_keys=True), encoding="utf-8")
-    entry = store(layout, job.decision, prepared)
-    shutil.rmtree(job.folder)
-    progress.finish(job.name, f"done in {seconds:.1f} s")
-    return entry
+    return prepared
 
 
 def _take_times(folder: Path) -> dict[str, Any]:
@@ -247,7 +391,7 @@ def _take_times(folder: Path) -> dict[str, Any]:
     return times
 
 
-def _failure(job: _Job, code: int) -> ChapterError:
+def _failure(job: Job, code: int) -> ChapterError:
     path = job.folder / "error.json"
     if not path.is_file():
         tail = job.log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:]

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     # Only what a build makes, by name: the folder may hold other things.
     made = [layout.site, layout.work, layout.logs, layout.settings, layout.times]
     if not options.keep_cache:
-        made.append(layout.chapters)
+        made += [layout.chapters, layout.chunks]
     with exclusive(layout, complain):
         for path in made:
             if path.is_dir():

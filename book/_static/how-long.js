@@ -31,11 +31,13 @@
     anchor.textContent = id;
     return anchor;
   };
+  // A chapter that went on where an earlier build was cut off was only timed from there.
+  const spent = (seconds, resumed) => `${resumed ? "more than " : ""}${duration(seconds)}`;
   const total = chapters.reduce((sum, [, chapter]) => sum + chapter.seconds, 0);
   const most = Math.max(...chapters.map(([, chapter]) => chapter.memory || 0));
   fill("times-of-chapters", [
-    ...chapters.map(([id, chapter]) => [link(id), duration(chapter.seconds), size(chapter.memory)]),
-    [`All, profile ${times.profile}`, `${duration(total)} one after another`, `${size(most)} at most`],
+    ...chapters.map(([id, chapter]) => [link(id), spent(chapter.seconds, chapter.resumed), size(chapter.memory)]),
+    [`All, profile ${times.profile}`, `${spent(total, chapters.some(([, chapter]) => chapter.resumed))} one after another`, `${size(most)} at most`],
   ]);
   const both = times.chapters["how-long/authors-way"]?.kernel?.["authors-way"];
   if (both) {

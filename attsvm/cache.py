@@ -1,0 +1,426 @@
+"""Finished chunks of experiments on disk: work that is done is never done twice.
+
+An entry is named by a hash of all that determines its content: the experiment's code and the values
+it uses, the seeds, the package source, the versions and the machine.  It is written to one side,
+flushed to the disk and renamed into place, so that it is there whole or not at all, whatever
+happens to the process; and it carries its key and a checksum, so that one that is cut off, changed,
+or not the one asked for is noticed, reported and computed anew.  Several processes may share a
+folder.
+
+An entry is text and numbers only, no pickles: a foreign file can be wrong, but it cannot run code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import platform
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attsvm import records
+from attsvm._fingerprint import fingerprint
+from attsvm.errors import ArgumentError, AttsvmError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from attsvm.experiments import Outcome
+
+__all__ = [
+    "CacheError",
+    "CacheWarning",
+    "Entry",
+    "Store",
+    "clear",
+    "entries",
+    "key_of",
+    "plain",
+    "sweep",
+]
+
+SUFFIX = ".chunk"
+
+# First bytes of every entry; then the checksum of the rest in hexadecimal, a line with what the
+# entry is, and an uncompressed .npz of the columns.
+_MAGIC = b"attsvm chunk 1\n"
+_DIGITS = 64
+
+# What a column that is no array of numbers may hold, and the kind of one that holds several.
+_PLAIN = (str, bool, int, float, type(None))
+_MIXED = "mixed"
+
+
+class CacheWarning(UserWarning):
+    """An entry of the cache cannot be used; its chunk is computed anew."""
+
+
+class CacheError(AttsvmError):
+    """The folder of the cache cannot be read or written.
+
+    Parameters
+    ----------
+    message
+        What is wrong, with the folder's name, and what helps.
+    folder
+        The folder.
+    partial
+        What was finished by then, if anything was.
+    """
+
+    def __init__(self, message: str, folder: Path, partial: Outcome | None = None) -> None:
+        self.message = message
+        self.folder = folder
+        self.partial = partial
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[CacheError], tuple[str, Path, Outcome | None]]:
+        # A worker process may have met it.
+        return (type(self), (self.message, self.folder, self.partial))
+
+
+class _Unusable(Exception):
+    """Why an entry cannot be used, in words."""
+
+
+def key_of(function: Callable[..., Any]) -> str:
+    """What, besides the seeds, determines the result of an experiment.
+
+    Raises
+    ------
+    ArgumentError
+        If the function uses a value that has no fingerprint.
+    """
+    parts = [
+        fingerprint(function),
+        records.source_hash(),
+        repr(sorted(records.versions().items())),
+        # Bytecode and rounding are those of an interpreter and a machine.
+        f"{platform.python_version()} {platform.machine()}",
+    ]
+    return "\n".join(parts)
+
+
+class Store:
+    """The entries of one experiment.
+
+    Parameters
+    ----------
+    folder
+        The cache; several experiments share one.
+    function
+        The experiment.
+    label
+        Its name, for those who look into the folder.
+
+    Raises
+    ------
+    ArgumentError
+        If the function uses a value that has no fingerprint.
+    """
+
+    def __init__(self, folder: Path | str, function: Callable[..., Any], label: str = "") -> None:
+        self.folder = Path(folder).expanduser().absolute()
+        self.label = label
+        self._base = key_of(function)
+
+    def key(self, seeds: Sequence[int]) -> str:
+        """Name of the entry of a chunk."""
+        return hashlib.sha256(f"{self._base}\n{list(seeds)}".encode()).hexdigest()
+
+    def path(self, seeds: Sequence[int]) -> Path:
+        """Where the entry of a chunk lies, or will."""
+        key = self.key(seeds)
+        return self.folder / key[:2] / f"{key}{SUFFIX}"
+
+    def has(self, seeds: Sequence[int]) -> bool:
+        """Whether there is an entry, sound or not."""
+        return self.path(seeds).is_file()
+
+    def load(self, seeds: Sequence[int]) -> pd.DataFrame | None:
+        """The finished chunk; None if there is none, or none that can be used.
+
+        Warns
+        -----
+        CacheWarning
+            If there is an entry that is damaged or not the one its name promises.
+
+        Raises
+        ------
+        CacheError
+            If the folder cannot be read.
+        """
+        path = self.path(seeds)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise CacheError(
+                f"cannot read the cache entry {path} ({error.strerror}); name another folder "
+                "(cache=… or ATTSVM_CACHE), or make this one readable",
+                self.folder,
+            ) from error
+        try:
+            header, payload = _opened(content, self.key(seeds))
+            return _decoded(header, payload)
+        except _Unusable as reason:
+            warnings.warn(
+                f"cache entry {path} {reason}; computing it anew", CacheWarning, stacklevel=3
+            )
+            return None
+
+    def save(self, seeds: Sequence[int], frame: pd.DataFrame) -> None:
+        """Store a finished chunk: whole or not at all.
+
+        Raises
+        ------
+        ArgumentError
+            If a column holds something else than numbers, truth values, texts and dates.
+        CacheError
+            If the folder cannot be written.
+        """
+        header, payload = _encoded(frame)
+        about = {"key": self.key(seeds), "label": self.label, "seeds": list(seeds), **header}
+        body = json.dumps(about, sort_keys=True, ensure_ascii=False).encode() + b"\n" + payload
+        checksum = hashlib.sha256(body).hexdigest().encode()
+        path = self.path(seeds)
+        try:
+            records.write_bytes(path, _MAGIC + checksum + b"\n" + body, durable=True)
+        except AttsvmError as error:
+            raise self._unwritable(str(error)) from error
+
+    def require_writable(self) -> None:
+        """Try the folder before the work starts rather than after the first chunk.
+
+        Raises
+        ------
+        CacheError
+            If nothing can be written there.
+        """
+        probe = self.folder / f".probe-{os.getpid()}{SUFFIX}"
+        try:
+            # Permission bits do not tell the whole truth (read-only mounts, full disks).
+            records.write_bytes(probe, b"attsvm\n")
+            probe.unlink(missing_ok=True)
+        except AttsvmError as error:
+            raise self._unwritable(str(error)) from error
+
+    def _unwritable(self, reason: str) -> CacheError:
+        return CacheError(
+            f"the cache folder {self.folder} cannot be written: {reason}. Make room or make it "
+            "writable, or name another folder (cache=… or ATTSVM_CACHE); chunks that are there "
+            "already will be used",
+            self.folder,
+        )
+
+
+def _opened(content: bytes, key: str | None = None) -> tuple[dict[str, Any], bytes]:
+    """Header and columns of an entry; `key` is the one it should have, None: whichever."""
+    if not content.startswith(_MAGIC):
+        raise _Unusable("is empty" if not content else "is no cache entry of attsvm")
+    start = len(_MAGIC) + _DIGITS + 1
+    checksum, body = content[len(_MAGIC) : start - 1], content[start:]
+    if hashlib.sha256(body).hexdigest().encode() != checksum:
+        raise _Unusable("is damaged: cut off or changed")
+    line, _, payload = body.partition(b"\n")
+    try:
+        header = json.loads(line)
+        if key is not None and header["key"] != key:
+            raise _Unusable("holds the chunk of another experiment: copied or renamed")
+    except (ValueError, KeyError, TypeError) as error:
+        raise _Unusable("cannot be understood: written by another version") from error
+    return header, payload
+
+
+def _encoded(frame: pd.DataFrame) -> tuple[dict[str, Any], bytes]:
+    columns, kinds = {}, {}
+    for name in frame:
+        column = frame[name].to_numpy()
+        kinds[str(name)] = str(frame[name].dtype)
+        if column.dtype.kind not in "fiubcmM":
+            words = column.tolist()
+            if not all(isinstance(word, _PLAIN) for word in words):
+                other = next(word for word in words if not isinstance(word, _PLAIN))
+                raise ArgumentError(
+                    f"column {name}", "numbers, truth values, texts or dates", repr(other)
+                )
+            if not all(isinstance(word, str) for word in words):
+                # A column of several kinds, each entry with its own.
+                kinds[str(name)] = _MIXED
+                words = [json.dumps(word) for word in words]
+            column = np.array(words, dtype=str)
+        columns[str(name)] = column
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for number, column in enumerate(columns.values()):
+            part = io.BytesIO()
+            np.lib.format.write_array(part, column, allow_pickle=False)
+            # A fixed date: the same chunk gives the same bytes.  Numbered: a column may have any
+            # name, a file in an archive may not.
+            member = zipfile.ZipInfo(f"{number}.npy", (1980, 1, 1, 0, 0, 0))
+            archive.writestr(member, part.getvalue())
+    return {"rows": len(frame), "columns": list(kinds.items())}, buffer.getvalue()
+
+
+def _decoded(header: dict[str, Any], payload: bytes) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        with np.load(io.BytesIO(payload), allow_pickle=False) as stored:
+            frame = pd.DataFrame(
+                {
+                    name: _column(stored[str(number)], kind)
+                    for number, (name, kind) in enumerate(header["columns"])
+                }
+            )
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise _Unusable("cannot be understood: written by another version") from error
+    if len(frame) != header["rows"]:
+        raise _Unusable("lacks rows")
+    return frame
+
+
+def _column(stored: np.ndarray, kind: str) -> pd.Series[Any]:
+    import pandas as pd
+
+    if kind == _MIXED:
+        return pd.Series([json.loads(word) for word in stored.tolist()], dtype=object)
+    if stored.dtype.kind == "U":
+        return pd.Series(stored.tolist(), dtype=kind)
+    return pd.Series(stored).astype(kind)
+
+
+def plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table as it comes out of the cache: no numpy scalars among Python's.
+
+    A run gives the same whether its chunks were stored or not.
+    """
+    mixed = {
+        name: [word.item() if isinstance(word, np.generic) else word for word in frame[name]]
+        for name in frame
+        if frame[name].dtype == object
+    }
+    return frame.assign(**mixed).astype({name: object for name in mixed}) if mixed else frame
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of a cache.
+
+    Attributes
+    ----------
+    path
+        Where it lies.
+    size
+        In bytes.
+    label, seeds, rows
+        The experiment, its seeds and the rows of the table; empty for an unusable one.
+    problem
+        Why it cannot be used; empty for a sound one.
+    """
+
+    path: Path
+    size: int
+    label: str = ""
+    seeds: tuple[int, ...] = ()
+    rows: int = 0
+    problem: str = ""
+
+
+def entries(folder: Path | str) -> Iterator[Entry]:
+    """All entries of a cache, and what interrupted writing has left there.
+
+    Parameters
+    ----------
+    folder
+        The cache; one that does not exist has no entries.
+
+    Raises
+    ------
+    CacheError
+        If the folder cannot be read.
+    """
+    root = Path(folder).expanduser().absolute()
+    if not root.exists():
+        return
+    if not root.is_dir():
+        raise CacheError(f"{root} is a file, not the folder of a cache", root)
+    try:
+        for path in sorted(root.rglob(f"*{SUFFIX}*")):
+            if path.is_file():
+                yield _entry(path)
+    except OSError as error:
+        raise CacheError(
+            f"the cache folder {root} cannot be read: {error.strerror}", root
+        ) from error
+
+
+def _entry(path: Path) -> Entry:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:  # another process has just renamed or removed it
+        return Entry(path, 0, problem="has gone")
+    if path.suffix != SUFFIX:
+        return Entry(path, len(content), problem="was never finished")
+    try:
+        header, _ = _opened(content, path.stem)
+        return Entry(
+            path, len(content), header["label"], tuple(header["seeds"]), int(header["rows"])
+        )
+    except _Unusable as reason:
+        return Entry(path, len(content), problem=str(reason))
+
+
+def sweep(folder: Path | str) -> list[Entry]:
+    """Remove the entries that cannot be used.
+
+    Not for a folder in which another process is writing: its unfinished files would go too.
+
+    Returns
+    -------
+    list of Entry
+        What was removed.
+    """
+    removed = [entry for entry in entries(folder) if entry.problem]
+    for entry in removed:
+        entry.path.unlink(missing_ok=True)
+    return removed
+
+
+def clear(folder: Path | str) -> tuple[int, int]:
+    """Remove all entries, and the folders they leave empty; other files stay.
+
+    Returns
+    -------
+    tuple of int
+        Number of entries removed, and their bytes.
+
+    Raises
+    ------
+    CacheError
+        If an entry cannot be removed.
+    """
+    root = Path(folder).expanduser().absolute()
+    count = size = 0
+    try:
+        for entry in list(entries(root)):
+            entry.path.unlink(missing_ok=True)
+            count, size = count + 1, size + entry.size
+        if root.is_dir():
+            for below in sorted(root.rglob("*"), reverse=True):
+                if below.is_dir() and not any(below.iterdir()):
+                    below.rmdir()
+    except OSError as error:
+        raise CacheError(
+            f"the cache folder {root} cannot be cleared: {error.strerror}", root
+        ) from error
+    return count, size
