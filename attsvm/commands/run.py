@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +11,7 @@ from attsvm.commands.common import FAILED, OK, Commands, add
 if TYPE_CHECKING:
     from attsvm.book.single import Run
 
-__all__ = ["register", "slug"]
+__all__ = ["register", "report", "with_parameters"]
 
 DESCRIPTION = """\
 Execute one chapter with parameters of your choice and render it.
@@ -85,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     name = chapter.id.rpartition("/")[2]
     chosen = {key: values[key] for key in given}
     profile = "" if options.profile == "quick" else f"_{options.profile}"
-    default = Path("attsvm-runs") / f"{name}{profile}{slug(chosen)}"
+    default = Path("attsvm-runs") / "_".join(filter(None, [name + profile, single.slug(chosen)]))
     done = single.run(
         layout,
         chapter,
@@ -125,17 +123,3 @@ def report(done: Run) -> int:
         print("All verdicts are the registered ones.")
     print(done.main)
     return code
-
-
-def slug(values: Mapping[str, Any]) -> str:
-    """Values as a part of a folder's name, e.g. "_d-20_n-3"; empty for none."""
-    import hashlib
-
-    words = [
-        re.sub(r"[^\w.+-]+", "-", f"{name}-{value}").strip("-") for name, value in values.items()
-    ]
-    text = "".join(f"_{word}" for word in words)
-    if len(text) > 80:
-        digest = hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
-        return f"{text[:64]}-{digest[:8]}"
-    return text
