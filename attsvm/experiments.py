@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attsvm import _checks
+from attsvm import _checks, _cluster
 from attsvm.cache import CacheError, Store, key_of, plain
 from attsvm.errors import ArgumentError, AttsvmError
 from attsvm.selection import Ledger
@@ -141,7 +141,8 @@ def run(
         Seeds in one call: bounds memory, and is the unit of cache and progress.
     jobs
         Processes (joblib), −1 for all cores; None: as ``joblib.parallel_config`` says, else one.
-        The active joblib backend decides where they run.
+        The active joblib backend decides where they run: ``"dask"`` and ``"ray"`` are clusters.
+        Without a number, the environment's ``ATTSVM_DASK`` names the scheduler of one.
     label
         Name for progress and ledger; the function's name by default.
     cache
@@ -300,20 +301,15 @@ def _compute(
     jobs: int | None,
 ) -> Iterator[tuple[int, pd.DataFrame]]:
     """Chunks as they are finished, each stored before it is given out."""
-    import joblib
-
-    # In the order in which they end, one at a time: a chunk that waited for an earlier one, or for
-    # its batch, would be lost with the process.
-    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    tasks = (joblib.delayed(_task)(function, i, chunks[i], store) for i in missing)
-    fresh = parallel(tasks)
-    try:
-        for i, frame, stored in fresh:
-            if store is not None and not (stored and store.has(chunks[i])):
-                store.save(chunks[i], frame)
-            yield i, frame
-    finally:
-        fresh.close()
+    with _cluster.engine(jobs) as each:
+        fresh = each(_task, ((function, i, chunks[i], store) for i in missing))
+        try:
+            for i, frame, stored in fresh:
+                if store is not None and not (stored and store.has(chunks[i])):
+                    store.save(chunks[i], frame)
+                yield i, frame
+        finally:
+            fresh.close()
 
 
 def _task(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.metadata
+import inspect
 import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -127,26 +131,140 @@ def test_package_data_is_there() -> None:
     assert (package / "claims.toml").is_file()
 
 
-def test_wheel_holds_the_package_and_its_data_only(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in ("pyproject.toml", *PROJECT["license-files"], PROJECT.get("readme", "LICENSE")):
-        shutil.copy(ROOT / name, source)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "attsvm", source / "attsvm", ignore=ignored)
-    (source / "tests").mkdir()
-    (source / "tests" / "test_x.py").touch()
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
-    subprocess.run([*command, "-w", str(tmp_path), str(source)], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("attsvm-*-py3-none-any.whl")
-    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("attsvm/")}
-    shipped = {
-        path.relative_to(source).as_posix()
-        for path in (source / "attsvm").rglob("*")
-        if path.is_file()
-    }
-    assert packed == shipped
-    assert not [name for name in zipfile.ZipFile(wheel).namelist() if "test" in name]
+def committed() -> list[str]:
+    """Files of the repository, new ones too, without what is ignored."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return sorted(name for name in done.stdout.splitlines() if (ROOT / name).is_file())
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Wheel and sdist, as `make package` builds them; the wheel comes from the sdist."""
+    source = tmp_path_factory.mktemp("source")
+    for name in committed():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", "dist", "."]
+    assert " ".join(command[1:4]) in (ROOT / "Makefile").read_text()
+    done = subprocess.run(command, cwd=source, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return source / "dist"
+
+
+def test_distributions_pass_the_check_of_their_index(dist: Path) -> None:
+    files = sorted(map(str, dist.iterdir()))
+    assert [Path(name).suffix for name in files] == [".whl", ".gz"]
+    command = [sys.executable, "-m", "twine", "--no-color", "check", "--strict", *files]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PASSED") == 2
+
+
+def test_wheel_holds_the_package_and_its_data_only(dist: Path) -> None:
+    (wheel,) = dist.glob("attsvm-*-py3-none-any.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    packed = sorted(name for name in names if not name.partition("/")[0].endswith(".dist-info"))
+    assert packed == [name for name in committed() if name.startswith("attsvm/")]
+
+
+def test_sdist_holds_all_that_a_rebuild_needs(dist: Path) -> None:
+    (path,) = dist.glob("attsvm-*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    added = {name for name in names if name.startswith("attsvm.egg-info/")}
+    assert sorted(names - added - {"PKG-INFO", "setup.cfg"}) == committed()
+
+
+USE = """
+from attsvm import datasets, svm
+problems = datasets.random_problems(range(3), n=3, T=4, d=5)
+tokens = problems.scores().argmax(-1)
+for solution in svm.solve_many(problems.tokens, problems.queries, tokens):
+    assert solution.gap < 1e-8
+import attsvm
+print(attsvm.__file__, attsvm.__version__)
+"""
+WRONG = """
+from attsvm import datasets
+problems = datasets.random_problems(range(3), n="three", T=4, d=5)
+reveal_type(problems)
+"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel; what it depends on is borrowed from this one."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
+    python = folder / "env" / "bin" / "python"
+    (wheel,) = dist.glob("*.whl")
+    command = [python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel]
+    subprocess.run(command, check=True, capture_output=True)
+    query = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = subprocess.run([python, "-c", query], check=True, capture_output=True, text=True)
+    # A plain path: the editable checkout, which a .pth file there adds, stays out of reach.
+    borrowed = Path(site.stdout.strip()) / "borrowed.pth"
+    borrowed.write_text(sysconfig.get_path("purelib") + "\n")
+    return folder
+
+
+def test_installed_package_works_away_from_the_checkout(elsewhere: Path) -> None:
+    python = elsewhere / "env" / "bin" / "python"
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+    def run(*command: object) -> str:
+        done = subprocess.run(
+            list(map(str, command)),
+            cwd=elsewhere,
+            env=clean,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    where, version = run(python, "-c", USE).split()
+    assert Path(where).is_relative_to(elsewhere / "env")
+    assert version == attsvm.__version__
+    script = elsewhere / "env" / "bin" / "attsvm"
+    assert run(script, "--version") == f"attsvm {version}\n"
+    # Metadata of this environment: the entry points that matter must come from the wheel.
+    registry = "import attsvm.claims; print(len(attsvm.claims.registry()))"
+    assert int(run(python, "-c", registry)) > 90
+
+
+def test_type_checkers_see_the_hints_of_the_installed_package(elsewhere: Path) -> None:
+    (elsewhere / "wrong.py").write_text(WRONG)
+    python = elsewhere / "env" / "bin" / "python"
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--python-executable", python, "wrong.py"],
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert 'incompatible type "str"; expected "int"' in done.stdout
+    assert 'Revealed type is "attsvm.problem.AttentionProblem"' in done.stdout
+
+
+@pytest.mark.parametrize("name", attsvm._MODULES)
+def test_public_names_are_documented(name: str) -> None:
+    module = importlib.import_module(f"attsvm.{name}")
+    assert module.__doc__
+    for public in module.__all__:
+        value = getattr(module, public)
+        if not (inspect.isclass(value) or inspect.isfunction(value)):
+            continue
+        text = inspect.getdoc(value) or ""
+        assert len(text.split()) >= 3, f"{name}.{public}"
+
+
+def test_extras_are_what_the_documentation_names() -> None:
+    assert set(EXTRAS) == {"book", "dask", "dev", "pdf"}
+    assert Version(PROJECT["version"]).release == (*map(int, PROJECT["version"].split(".")),)
 
 
 def test_one_version_everywhere() -> None:

@@ -15,17 +15,7 @@ from attsvm.commands.common import Commands
 __all__ = ["COMMANDS", "register"]
 
 #: Modules in the order in which ``attsvm --help`` lists them.
-COMMANDS = (
-    "params",
-    "run",
-    "sweep",
-    "build",
-    "listing",
-    "serve",
-    "clean",
-    "cache",
-    "drift",
-)
+COMMANDS = ("build", "listing", "params", "run", "clean", "serve", "drift")
 
 
 def register(commands: Commands) -> None:
