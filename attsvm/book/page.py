@@ -9,12 +9,13 @@ from __future__ import annotations
 import base64
 import copy
 import html
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CSS", "document", "mathjax_of", "render"]
+__all__ = ["CSS", "Formulas", "document", "estimate", "render"]
 
 CLAIM = "application/vnd.attsvm.claim+json"
 FIGURE = "application/vnd.attsvm.figure+json"
@@ -43,6 +44,7 @@ figcaption { color: var(--muted); font-size: .92rem; }
   padding: .6rem 1rem; margin: 1.2rem 0; }
 .claim { border: 1px solid var(--line); border-left: 4px solid var(--blue); padding: .5rem 1rem;
   margin: .8rem 0; } .claim p { margin: .3rem 0; }
+.eqno { float: right; } math { font-size: 1.05em; }
 .verdict { font-weight: 600; } .changed { font-weight: 600; color: var(--red); }
 .muted { color: var(--muted); }
 .highlight .k, .highlight .kn, .highlight .kc { color: #6b2c91; }
@@ -58,29 +60,49 @@ _TEMPLATE = """{%- extends 'basic/index.html.j2' -%}
 {%- else -%}{{ super() }}{%- endif -%}
 {% endblock %}"""
 
-_MATH = """<script>window.MathJax = {tex: {inlineMath: [["$", "$"], ["\\\\(", "\\\\)"]]}};</script>
-"""
-
 _ROLE = re.compile(r"\{(?P<role>[a-z]+(?::[a-z]+)?)\}`(?P<text>[^`]+)`")
-_LABEL = re.compile(r"\$\$[ \t]*\((?P<label>[\w-]+)\)")
+# Code first: what looks like a formula in there is none.
+_FORMULA = re.compile(
+    r"(?P<code>```.*?```|`[^`]*`)"
+    r"|\$\$(?P<display>.+?)\$\$(?:[ \t]*\((?P<label>[\w-]+)\))?"
+    r"|(?<![\\$])\$(?P<inline>[^$]+?)\$(?!\d)",
+    re.DOTALL,
+)
+_SOURCE = re.compile(r"<annotation.*?</annotation>", re.DOTALL)
+_CALL = "katex.renderToString(dukpy.formula, JSON.parse(dukpy.options))"
 _FENCE = re.compile(r"^(?P<fence>[:`]{3,})\{(?P<name>[\w:-]+)\}[ \t]*(?P<title>.*)$")
 _OPTION = re.compile(r"^:[\w-]+:")
 
 
-def mathjax_of(root: Path) -> str:
-    """The script that sets formulas, from the book's own files; empty if the book has none.
+class Formulas:
+    """Formulas as MathML, which browsers draw without a script, by the book's own KaTeX.
 
     Parameters
     ----------
     root
-        The book's folder.
+        The book's folder.  Without KaTeX in it formulas stay in LaTeX, which can be read.
     """
-    for path in sorted((root / "book" / "_static" / "mathjax").glob("*.js")):
-        return path.read_text(encoding="utf-8")
-    return ""
+
+    def __init__(self, root: Path) -> None:
+        script = root / "book" / "_ext" / "companion" / "katex" / "katex.min.js"
+        self._engine: Any = None
+        if script.is_file():
+            import dukpy
+
+            self._engine = dukpy.JSInterpreter()
+            self._engine.evaljs(script.read_text(encoding="utf-8") + ";0")
+
+    def draw(self, formula: str, *, display: bool) -> str:
+        """HTML of one formula."""
+        plain = html.escape(formula)
+        if self._engine is None:
+            return f"<code>{plain}</code>"
+        options = {"displayMode": display, "output": "mathml", "throwOnError": False}
+        drawn = self._engine.evaljs(_CALL, formula=formula, options=json.dumps(options))
+        return _SOURCE.sub("", drawn)
 
 
-def document(title: str, body: str, math: str = "") -> str:
+def document(title: str, body: str) -> str:
     """A whole HTML page.
 
     Parameters
@@ -89,23 +111,19 @@ def document(title: str, body: str, math: str = "") -> str:
         As the browser's tab shows it.
     body
         HTML.
-    math
-        Source of a script that sets formulas; without it they stay in TeX, readable.
     """
-    # The end of the element must not be spelt within the script.
-    script = f"{_MATH}<script>{math.replace('</script', '<' + chr(92) + '/script')}</script>\n"
     return (
         '<!DOCTYPE html>\n<html lang="en-GB">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(title)}</title>\n<style>{CSS}</style>\n"
-        f"{script if math else ''}</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
 
 def render(
     notebook: Mapping[str, Any],
     about: str,
-    math: str,
+    formulas: Formulas,
     notes: Sequence[str] = (),
 ) -> str:
     """An executed notebook as a page.
@@ -116,8 +134,8 @@ def render(
         Executed and normalised, of format 4.
     about
         HTML that says what was run; it comes below the heading.
-    math
-        See `document`.
+    formulas
+        What draws the formulas.
     notes
         What the chapter had to remark, such as warnings of a cell.
     """
@@ -126,18 +144,21 @@ def render(
 
     plain = nbformat.from_dict(copy.deepcopy(dict(notebook)))
     numbers = _equation_numbers(plain)
+    drawn: dict[str, str] = {}
     for cell in plain.cells:
         if cell.cell_type == "markdown":
-            cell.source = _plain(cell.source, numbers)
+            cell.source = _without_formulas(_plain(cell.source, numbers), formulas, numbers, drawn)
         elif cell.cell_type == "code":
             cell.outputs = [_shown(out) for out in cell.outputs if not _is_record(out)]
     exporter = HTMLExporter()
     exporter.raw_template = _TEMPLATE
     body, _ = exporter.from_notebook_node(plain)
+    for mark, formula in drawn.items():
+        body = body.replace(mark, formula)
     extra = about + "".join(f'<p class="note">{html.escape(note)}</p>\n' for note in notes)
     head, end, rest = body.partition("</h1>")
     body = f"{head}{end}\n{extra}{rest}" if end else extra + body
-    return document(_title(plain), f"<main>\n{body}\n</main>", math)
+    return document(_title(plain), f"<main>\n{body}\n</main>")
 
 
 def _title(notebook: Any) -> str:
@@ -198,7 +219,8 @@ def _equation_numbers(notebook: Any) -> dict[str, int]:
         match["label"]
         for cell in notebook.cells
         if cell.cell_type == "markdown"
-        for match in _LABEL.finditer(cell.source)
+        for match in _FORMULA.finditer(cell.source)
+        if match["label"]
     ]
     return {label: number for number, label in enumerate(labels, start=1)}
 
@@ -206,8 +228,6 @@ def _equation_numbers(notebook: Any) -> dict[str, int]:
 def _plain(source: str, numbers: Mapping[str, int]) -> str:
     """Markdown without the book's own directives and roles."""
     source = _ROLE.sub(lambda match: _role(match["role"], match["text"], numbers), source)
-    # The number goes inside the formula, before its closing signs.
-    source = _LABEL.sub(lambda match: rf"\tag{{{numbers[match['label']]}}}$$", source)
     lines: list[str] = []
     fence = ""
     for line in source.splitlines():
@@ -227,6 +247,26 @@ def _plain(source: str, numbers: Mapping[str, int]) -> str:
         else:
             lines.append(line)
     return "\n".join(lines)
+
+
+def _without_formulas(
+    source: str, formulas: Formulas, numbers: Mapping[str, int], drawn: dict[str, str]
+) -> str:
+    """Markdown with a mark for each formula; `drawn` gets what the mark stands for."""
+
+    def put(match: re.Match[str]) -> str:
+        if match["code"]:
+            return match["code"]
+        display = match["display"] is not None
+        text = match["display"] if display else match["inline"]
+        # Quoting signs of an admonition that the formula stands in are no part of it.
+        text = re.sub(r"\n> ?", "\n", text).strip()
+        mark = f"formula{len(drawn):05d}of{len(numbers):03d}"
+        number = f'<span class="eqno">({numbers[match["label"]]})</span>' if match["label"] else ""
+        drawn[mark] = number + formulas.draw(text, display=display)
+        return f"\n{mark}\n" if display and "\n>" not in match[0] else mark
+
+    return _FORMULA.sub(put, source)
 
 
 def _role(role: str, text: str, numbers: Mapping[str, int]) -> str:

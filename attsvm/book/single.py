@@ -14,6 +14,7 @@ import html
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from attsvm.book.parameters import Parameter
 from attsvm.book.progress import Progress
 from attsvm.errors import ArgumentError
 
-__all__ = ["COLUMNS", "Run", "claim_rows", "run", "write_table"]
+__all__ = ["COLUMNS", "Run", "claim_rows", "run", "slug", "write_table"]
 
 RECORD = "run.json"
 COLUMNS = ("claim", "side", "value", "halfwidth", "n", "published", "verdict", "registered")
@@ -85,7 +86,7 @@ def run(
     to: str = "html",
     force: bool = False,
     progress: Progress | None = None,
-    math: str | None = None,
+    formulas: page.Formulas | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Run:
     """Execute a chapter and leave its results in a folder.
@@ -110,8 +111,8 @@ def run(
         Execute even if the folder holds this very run.
     progress
         Told how far it is.
-    math
-        See `page.document`; by default the book's own script.
+    formulas
+        What draws the formulas; made if there is none yet.
     environment
         Further variables for the kernel.
 
@@ -160,8 +161,8 @@ def run(
         write_table(folder / "claims.csv", [], [({}, row) for row in claim_rows(record)])
         record["main"] = f"{name}.ipynb"
         if to == "html":
-            script = page.mathjax_of(layout.root) if math is None else math
-            text = page.render(notebook, _about(record), script, notes)
+            engine = formulas or page.Formulas(layout.root)
+            text = page.render(notebook, _about(record), engine, notes)
             records.write_bytes(folder / f"{name}.html", text.encode())
             record["main"] = f"{name}.html"
         record["files"] = _checksums(folder, record)
@@ -267,6 +268,16 @@ def claim_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+def slug(values: Mapping[str, Any]) -> str:
+    """Values as the name of a folder, e.g. "d-20_n-3"; empty for none."""
+    words = [f"{name}-{value}" for name, value in values.items()]
+    text = "_".join(re.sub(r"[^\w.+-]+", "-", word).strip("-") for word in words)
+    if len(text) > 80:
+        digest = hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
+        return f"{text[:64]}-{digest[:8]}"
+    return text
 
 
 def write_table(

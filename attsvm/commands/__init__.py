@@ -15,7 +15,17 @@ from attsvm.commands.common import Commands
 __all__ = ["COMMANDS", "register"]
 
 #: Modules in the order in which ``attsvm --help`` lists them.
-COMMANDS = ("build", "listing", "params", "run", "clean", "serve", "drift")
+COMMANDS = (
+    "params",
+    "run",
+    "sweep",
+    "build",
+    "listing",
+    "serve",
+    "clean",
+    "cache",
+    "drift",
+)
 
 
 def register(commands: Commands) -> None:

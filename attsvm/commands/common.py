@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 else:
     Commands = object
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "Commands", "add", "complain", "with_book"]
+__all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "Commands", "add", "complain", "on_cluster",
+           "with_book", "with_cluster"]  # fmt: skip
 
 #: Exit codes of every command.
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -83,6 +84,39 @@ def layout_of(options: argparse.Namespace, *, writes: bool = False) -> Layout:
     from attsvm.book.layout import Layout
 
     return Layout.of(options.root, options.output, writes=writes)
+
+
+def with_cluster(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names a cluster."""
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="compute on the cluster of this Dask scheduler"
+    )
+
+
+def on_cluster(address: str | None) -> None:
+    """Let chapters that this process starts compute on the cluster of a Dask scheduler.
+
+    Parameters
+    ----------
+    address
+        Where it listens; None for no cluster.
+
+    Raises
+    ------
+    ArgumentError
+        If that is no address.
+    """
+    import os
+    import re
+
+    from attsvm._cluster import ADDRESS
+    from attsvm.errors import ArgumentError
+
+    if address is None:
+        return
+    if not re.fullmatch(r"[a-z]+://[^\s/]+:\d+", address):
+        raise ArgumentError("dask", "an address such as tcp://10.0.0.1:8786", repr(address))
+    os.environ[ADDRESS] = address
 
 
 def complain(text: str) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attsvm.commands.common import FAILED, OK, Commands, add
-from attsvm.errors import ArgumentError
+from attsvm.commands.common import FAILED, OK, Commands, add, on_cluster, with_cluster
 
 if TYPE_CHECKING:
     from attsvm.book.single import Run
 
-__all__ = ["register", "slug"]
+__all__ = ["register", "report", "with_parameters"]
 
 DESCRIPTION = """\
 Execute one chapter with parameters of your choice and render it.
@@ -50,9 +47,7 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--output", metavar="DIR", help="where to write (default: a folder in attsvm-runs)"
     )
-    parser.add_argument(
-        "--dask", metavar="ADDRESS", help="compute on the cluster of this Dask scheduler"
-    )
+    with_cluster(parser)
     parser.add_argument("--force", action="store_true", help="execute even if it is done already")
 
 
@@ -90,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     name = chapter.id.rpartition("/")[2]
     chosen = {key: values[key] for key in given}
     profile = "" if options.profile == "quick" else f"_{options.profile}"
-    default = Path("attsvm-runs") / f"{name}{profile}{slug(chosen)}"
+    default = Path("attsvm-runs") / "_".join(filter(None, [name + profile, single.slug(chosen)]))
     done = single.run(
         layout,
         chapter,
@@ -102,25 +97,6 @@ def run(options: argparse.Namespace) -> int:
         force=options.force,
     )
     return report(done)
-
-
-def on_cluster(address: str | None) -> None:
-    """Let chapters that this process starts compute on the cluster of a Dask scheduler.
-
-    Raises
-    ------
-    ArgumentError
-        If the address is none.
-    """
-    import os
-
-    from attsvm._cluster import ADDRESS
-
-    if address is None:
-        return
-    if not re.fullmatch(r"[a-z]+://[^\s/]+:\d+", address):
-        raise ArgumentError("dask", "an address such as tcp://10.0.0.1:8786", repr(address))
-    os.environ[ADDRESS] = address
 
 
 def report(done: Run) -> int:
@@ -149,17 +125,3 @@ def report(done: Run) -> int:
         print("All verdicts are the registered ones.")
     print(done.main)
     return code
-
-
-def slug(values: Mapping[str, Any]) -> str:
-    """Values as a part of a folder's name, e.g. "_d-20_n-3"; empty for none."""
-    import hashlib
-
-    words = [
-        re.sub(r"[^\w.+-]+", "-", f"{name}-{value}").strip("-") for name, value in values.items()
-    ]
-    text = "".join(f"_{word}" for word in words)
-    if len(text) > 80:
-        digest = hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()
-        return f"{text[:64]}-{digest[:8]}"
-    return text
