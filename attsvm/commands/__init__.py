@@ -19,6 +19,8 @@ COMMANDS = (
     "params",
     "run",
     "sweep",
+    "solve",
+    "train",
     "build",
     "listing",
     "serve",
