@@ -26,6 +26,7 @@ COMMANDS = (
     "serve",
     "clean",
     "cache",
+    "pdf",
     "drift",
 )
 

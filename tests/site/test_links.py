@@ -147,3 +147,33 @@ def test_the_site_is_small(site: Path) -> None:
     assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < 25e6
     assert not list(site.rglob("*.map"))
     assert not list(site.rglob("*.ttf"))
+
+
+def test_the_site_carries_no_ballast(site: Path, pages: list[str]) -> None:
+    """No icon font; style sheets of the theme without the rules that nothing matches."""
+    static = site / "_static"
+    assert not (static / "vendor").exists()
+    assert not list(site.rglob("*.woff"))
+    assert (static / "styles" / "bootstrap.css").stat().st_size < 80_000
+    icons = (static / "css" / "icons.css").read_text("utf-8")
+    for name in pages:
+        for icon in _soup(site / name).select("i[class*='fa-']"):
+            drawn = [one for one in icon["class"] if f".{one} {{ --icon" in icons]
+            assert drawn, (name, icon["class"])
+
+
+def test_the_first_view_of_a_page_is_light(site: Path, pages: list[str]) -> None:
+    """Page, style sheets and scripts together, without formulas: what every reader waits for."""
+    for name in filter(lambda page: page.startswith("book/"), pages):
+        soup = BeautifulSoup((site / name).read_text(encoding="utf-8"), "html.parser")
+        files = [
+            tag.get("src") or tag.get("href")
+            for tag in soup.select("script[src], link[rel=stylesheet], link[rel=icon]")
+        ]
+        weight = 0
+        for address in {urlsplit(str(one)).path for one in files}:
+            if "katex" not in address:
+                weight += ((site / name).parent / address).stat().st_size
+        for formula in soup.select(".katex"):
+            formula.decompose()
+        assert weight + len(str(soup).encode()) < 480_000, name

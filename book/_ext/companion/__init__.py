@@ -11,7 +11,7 @@ from typing import Any
 from attsvm.book.mime import ClaimBox, FigureCard, Illustration, ThemeImage
 from sphinx.application import Sphinx
 
-from companion import claims, domain, explorer, figures, maths, pages, scorecard, typeset
+from companion import claims, domain, explorer, figures, lean, maths, pages, scorecard, typeset
 
 
 def _ignore(translator: Any, node: Any) -> None:
@@ -42,4 +42,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", explorer.load)
     maths.connect(app)
     pages.connect(app)
+    lean.connect(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""What concerns whole pages: unwanted scripts, descriptions, and the size of the site."""
+"""What concerns whole pages: style sheets, unwanted scripts, descriptions."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ REPAIRS = (
     (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),
 )
 """What other extensions write into a text and should not: (what, instead)."""
+ON_DEMAND = {
+    "design-tabs": "sd-tab-",
+    "togglebutton": "dropdown admonition|admonition dropdown|class=\"toggle",
+    "toggle": "dropdown admonition|admonition dropdown|class=\"toggle",
+    "clipboard": "class=\"highlight",
+    "copybutton": "class=\"highlight",
+}
+"""Part of the name of a script or style sheet → what a page contains that has use for it."""
 STYLES = ("tokens", "type", "page", "boxes", "code", "figures", "claims", "landing", "print")
 
 
@@ -32,7 +40,6 @@ def connect(app: Sphinx) -> None:
     app.connect("config-inited", _configure)
     app.connect("html-page-context", _clean, priority=900)
     app.connect("html-page-context", _describe, priority=900)
-    app.connect("build-finished", _slim)
 
 
 def _configure(app: Sphinx, config: Config) -> None:
@@ -44,20 +51,23 @@ def _configure(app: Sphinx, config: Config) -> None:
 
 
 def _clean(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Take out the live-code scripts, and mend what other extensions wrote.
+    """Take out scripts that a page has no use for, and mend what other extensions wrote.
 
     Every page declares the constants of live code twice, which is a script error, and
     they would load from elsewhere.
     """
 
-    def is_thebe(script: Any) -> bool:
-        body = getattr(script, "attributes", {}).get("body") or ""
-        return "thebe" in f"{script}{getattr(script, 'filename', '')}{body}".lower()
-
-    context["script_files"] = [item for item in context["script_files"] if not is_thebe(item)]
     for wrong, right in REPAIRS:
         context["body"] = wrong.sub(right, context.get("body", ""))
-    context["css_files"] = [item for item in context["css_files"] if not is_thebe(item)]
+    useless = ["thebe", *(k for k, v in ON_DEMAND.items() if not re.search(v, context["body"]))]
+
+    def wanted(file: Any) -> bool:
+        body = getattr(file, "attributes", {}).get("body") or ""
+        text = f"{getattr(file, 'filename', None) or ''} {body}".lower()
+        return not any(name in text for name in useless)
+
+    context["script_files"] = [file for file in context["script_files"] if wanted(file)]
+    context["css_files"] = [file for file in context["css_files"] if wanted(file)]
 
 
 def _describe(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
@@ -94,22 +104,3 @@ def _first_sentences(tree: nodes.document, config: Config, length: int = 200) ->
         if parent is None and len(text := " ".join(maths.text(paragraph, config).split())) > 40:
             return text if len(text) <= length else text[:length].rsplit(" ", 1)[0] + " …"
     return ""
-
-
-def _slim(app: Sphinx, exception: Exception | None) -> None:
-    """Remove what the themes copy along and no page asks for."""
-    if exception is not None or app.builder.name != "html":
-        return
-    static = Path(app.outdir) / "_static"
-    unused = [
-        *static.rglob("*.map"),
-        *static.glob("vendor/fontawesome/*/js/*"),
-        *static.glob("vendor/fontawesome/*/webfonts/*.ttf"),
-        *static.glob("*webpack-macros.html"),
-        *static.glob("locales/**/*.po"),
-        *static.glob("locales/**/*.mo"),
-        static / "sphinx-thebe.js",
-        static / "sphinx-thebe.css",
-    ]
-    for path in unused:
-        path.unlink(missing_ok=True)
