@@ -177,7 +177,7 @@ def _document(site: Path, front: str, parts: Sequence[Part], bodies: Sequence[st
         '<!DOCTYPE html><html lang="en-GB" data-theme="light" data-mode="light"><head>'
         f'<meta charset="utf-8"><title>{escape(parts[0].title)}</title>{sheets}'
         f'<style>{heads}</style></head><body class="paper"><div class="bd-content">'
-        f'<main class="bd-article">{front}<nav class="contents" aria-label="Contents">'
+        f'<main class="bd-article">{front}<nav class="paper-contents" aria-label="Contents">'
         f'<h1 class="print-h1">Contents</h1><ol>{rows}</ol></nav>{"".join(bodies)}</main>'
         "</div></body></html>"
     )
