@@ -40,7 +40,31 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["--help"])
     assert caught.value.code == 0
     said = capsys.readouterr().out
-    assert all(command in said for command in ("build", "list", "clean", "serve"))
+    names = ["params", "run", "sweep", "solve", "train", "build", "list", "serve", "clean", "cache"]
+    assert all(re.search(rf"^    {name} ", said, re.MULTILINE) for name in names)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Whoever mistypes an option should not wait for torch."""
+    code = (
+        "import sys\nfrom attsvm.book import cli\n"
+        "try:\n    cli.main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'torch', 'pandas', 'scipy', 'matplotlib', 'yaml', 'papermill'}\n"
+        "print('loaded:', *sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=booktools.settings(), capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("run", "sweep", "solve", "train"):
+        with pytest.raises(SystemExit) as caught:
+            cli.main([name, "--help"])
+        assert caught.value.code == 0
+        assert "Exit codes: 0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [[], ["bake"], ["build", "--jobs", "many"]])
@@ -115,12 +139,19 @@ def test_malformed_source_date(book: Path, capsys: pytest.CaptureFixture[str], m
 
 def test_clean_removes_what_a_build_makes_and_nothing_else(book: Path) -> None:
     output = book / "_build"
-    for folder in ("html", "chapters/01-demo/line/key", "logs", "work", "settings"):
+    for folder in (
+        "html",
+        "chapters/01-demo/line/key",
+        "chunks/01-demo",
+        "logs",
+        "work",
+        "settings",
+    ):
         (output / folder).mkdir(parents=True)
     (output / "times.json").write_text("{}")
     (output / "notes.txt").write_text("mine")
     assert cli.main(["clean", "--root", str(book), "--keep-cache"]) == 0
-    assert sorted(path.name for path in output.iterdir()) == ["chapters", "notes.txt"]
+    assert sorted(path.name for path in output.iterdir()) == ["chapters", "chunks", "notes.txt"]
     assert cli.main(["clean", "--root", str(book)]) == 0
     assert [path.name for path in output.iterdir()] == ["notes.txt"]
     (output / "notes.txt").unlink()

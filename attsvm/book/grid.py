@@ -13,7 +13,7 @@ from typing import Any
 
 from attsvm import records
 from attsvm.book import page, parameters, single
-from attsvm.book.parameters import Parameter
+from attsvm.book.parameters import Parameter, shown
 from attsvm.errors import ArgumentError
 
 __all__ = ["Point", "points", "write_index", "write_table"]
@@ -48,11 +48,6 @@ class Point:
 
     def __str__(self) -> str:
         return ", ".join(f"{name} = {shown(value)}" for name, value in self.chosen.items())
-
-
-def shown(value: Any) -> str:
-    """A value as the command line takes it."""
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def points(

@@ -26,7 +26,16 @@ from attsvm.book.chapters import Chapter, source_of
 from attsvm.book.errors import ChapterError
 from attsvm.errors import ArgumentError
 
-__all__ = ["Parameter", "Range", "assignments", "check", "parameters_of", "parse", "read_file"]
+__all__ = [
+    "Parameter",
+    "Range",
+    "assignments",
+    "check",
+    "parameters_of",
+    "parse",
+    "read_file",
+    "shown",
+]
 
 _BOUNDS = {"at_least": "at least", "above": "above", "at_most": "at most", "below": "below"}
 _CLAUSE = re.compile(r"^(?:each )?(at least|above|at most|below) (.+)$")
@@ -377,6 +386,11 @@ def _require_in_range(
         raise ArgumentError(parameter.name, "each entry once", str(value))
     if limits.ascending and entries != sorted(entries):
         raise ArgumentError(parameter.name, "ascending entries", str(value))
+
+
+def shown(value: Any) -> str:
+    """A value as the command line takes it."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def assignments(texts: Iterable[str]) -> dict[str, str]:

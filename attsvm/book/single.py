@@ -28,7 +28,7 @@ from attsvm.book.errors import BuildError, ChapterError
 from attsvm.book.guard import exclusive
 from attsvm.book.layout import Layout, commit
 from attsvm.book.normalise import fold_parameters
-from attsvm.book.parameters import Parameter
+from attsvm.book.parameters import Parameter, shown
 from attsvm.book.progress import Progress
 from attsvm.errors import ArgumentError
 
@@ -132,6 +132,7 @@ def run(
     with exclusive(own, say.say):
         kept = None if force else _finished(folder, key)
         if kept is not None:
+            own.guard.unlink(missing_ok=True)
             return Run(folder, kept, fresh=False)
         for name in (*_MADE, *_pages(chapter)):
             _remove(folder / name)
@@ -272,7 +273,7 @@ def claim_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def slug(values: Mapping[str, Any]) -> str:
     """Values as the name of a folder, e.g. "d-20_n-3"; empty for none."""
-    words = [f"{name}-{value}" for name, value in values.items()]
+    words = [f"{name}-{shown(value)}" for name, value in values.items()]
     text = "_".join(re.sub(r"[^\w.+-]+", "-", word).strip("-") for word in words)
     if len(text) > 80:
         digest = hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()

@@ -46,9 +46,10 @@ def run(options: argparse.Namespace) -> int:
     found = list(cache.entries(folder))
     if options.action == "list":
         for entry in found:
-            what = f"{entry.label}, seeds {_seeds(entry.seeds)}"
             if entry.problem:
                 what = f"{entry.path.relative_to(folder)} {entry.problem}"
+            else:
+                what = f"{entry.label}, seeds {_seeds(entry.seeds)}"
             print(f"{_bytes(entry.size):>9}  {what}")
     bad = sum(bool(entry.problem) for entry in found)
     note = f", {bad} of them unusable" if bad else ""

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     """Print one line for each parameter."""
     from attsvm.book.chapters import discover, select
     from attsvm.book.layout import Layout
-    from attsvm.book.parameters import parameters_of
+    from attsvm.book.parameters import parameters_of, shown
 
     (chapter,) = select(discover(Layout.of(options.root)), [options.chapter])
     rows = [
@@ -47,12 +47,7 @@ def run(options: argparse.Namespace) -> int:
     print(f"{chapter.id}: attsvm run {chapter.id.rpartition('/')[2]} -p NAME=VALUE")
     width = max(len(row["name"]) for row in rows)
     for row in rows:
-        scale = "" if row["full"] == row["default"] else f" (full scale {_shown(row['full'])})"
-        print(f"\n  {row['name']:<{width}}  {row['type']}, default {_shown(row['default'])}{scale}")
+        scale = "" if row["full"] == row["default"] else f" (full scale {shown(row['full'])})"
+        print(f"\n  {row['name']:<{width}}  {row['type']}, default {shown(row['default'])}{scale}")
         print(f"  {'':<{width}}  {row['meaning']}{'; ' if row['range'] else ''}{row['range']}")
     return OK
-
-
-def _shown(value: object) -> str:
-    """A list as the command line takes it."""
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -80,13 +80,13 @@ def read(
 def _npz(path: str, content: bytes) -> dict[str, Any]:
     import numpy as np
 
-    if not content.startswith((b"PK", b"\x93NUMPY")):
+    if content.startswith(b"\x93NUMPY"):
+        raise ArgumentError("problem", "an .npz file of named arrays", f"one array, {path}")
+    if not content.startswith(b"PK"):
         raise ArgumentError("problem", "an .npz or .json file", f"{path}, which is neither")
     found = {}
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            if not isinstance(stored, np.lib.npyio.NpzFile):
-                raise ArgumentError("problem", "an .npz file of named arrays", f"one array, {path}")
             for name in stored.files:
                 found[name] = stored[name]
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
