@@ -143,13 +143,15 @@ def render(
     from nbconvert import HTMLExporter
 
     plain = nbformat.from_dict(copy.deepcopy(dict(notebook)))
+    # The book leaves these out too.
+    plain.cells = [c for c in plain.cells if "remove-cell" not in c.metadata.get("tags", [])]
     numbers = _equation_numbers(plain)
     drawn: dict[str, str] = {}
     for cell in plain.cells:
         if cell.cell_type == "markdown":
             cell.source = _without_formulas(_plain(cell.source, numbers), formulas, numbers, drawn)
         elif cell.cell_type == "code":
-            cell.outputs = [_shown(out) for out in cell.outputs if not _is_record(out)]
+            cell.outputs = [_shown(out, formulas) for out in cell.outputs if not _is_record(out)]
     exporter = HTMLExporter()
     exporter.raw_template = _TEMPLATE
     body, _ = exporter.from_notebook_node(plain)
@@ -173,23 +175,28 @@ def _is_record(output: Mapping[str, Any]) -> bool:
     return any(kind.startswith(RECORD) for kind in output.get("data", {}))
 
 
-def _shown(output: Any) -> Any:
+def _shown(output: Any, formulas: Formulas) -> Any:
     data = output.get("data", {})
     if CLAIM in data:
         output.data = {"text/html": _claim(data[CLAIM])}
     elif FIGURE in data and "image/svg+xml" in data:
-        output.data = {"text/html": _figure(data[FIGURE], data["image/svg+xml"])}
+        output.data = {"text/html": _figure(data[FIGURE], data["image/svg+xml"], formulas)}
     return output
 
 
-def _figure(record: Mapping[str, Any], drawing: str) -> str:
+def _figure(record: Mapping[str, Any], drawing: str, formulas: Formulas) -> str:
     # As an image: drawings of one page share names within, which would clash.
     source = base64.b64encode(drawing.encode()).decode()
     alt = " ".join(record["alt"].split())
+    drawn: dict[str, str] = {}
+    caption = html.escape(
+        _without_formulas(" ".join(record["caption"].split()), formulas, {}, drawn)
+    )
+    for mark, formula in drawn.items():
+        caption = caption.replace(mark, formula)
     return (
         f'<figure><img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{source}">'
-        f"<figcaption><p>{html.escape(' '.join(record['caption'].split()))}</p></figcaption>"
-        "</figure>"
+        f"<figcaption><p>{caption}</p></figcaption></figure>"
     )
 
 
