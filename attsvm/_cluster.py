@@ -50,21 +50,21 @@ def engine(jobs: int | None) -> Iterator[Each]:
 
     backend, _ = joblib.parallel.get_active_backend()
     address = os.environ.get(ADDRESS)
-    if _kin(backend, "dask"):
+    if _is_a(backend, "DaskDistributedBackend"):
         with _clear_errors(backend.client):
             yield functools.partial(_by_dask, backend.client)
     elif address and jobs is None:
         with _connected(address) as client, _clear_errors(client):
             yield functools.partial(_by_dask, client)
-    elif _kin(backend, "ray"):
+    elif _is_a(backend, "RayBackend"):
         yield functools.partial(_by_joblib, -1 if jobs is None else jobs, True)
     else:
         yield functools.partial(_by_joblib, jobs, False)
 
 
-def _kin(backend: Any, package: str) -> bool:
-    """Whether a backend's class says that it belongs to a package."""
-    return package in f"{type(backend).__module__}.{type(backend).__name__}".lower()
+def _is_a(backend: Any, name: str) -> bool:
+    """Whether a backend is of a class that would have to be imported to ask otherwise."""
+    return any(base.__name__ == name for base in type(backend).__mro__)
 
 
 def _by_joblib(
@@ -76,10 +76,19 @@ def _by_joblib(
     import joblib
 
     # In the order in which they end, one at a time: a chunk that waited for an earlier one, or for
-    # its batch, would be lost with the process.
-    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    # its batch, would be lost with the process. Ray's backend gives results only all at once.
+    backend, _ = joblib.parallel.get_active_backend()
+    gradual = getattr(backend, "supports_return_generator", False)
+    parallel = joblib.Parallel(
+        n_jobs=jobs, return_as="generator_unordered" if gradual else "list", batch_size=1
+    )
     call = joblib.delayed(_far(function) if far else function)
-    return parallel(call(*each) for each in arguments)
+    results = parallel(call(*each) for each in arguments)
+    try:
+        yield from results
+    finally:
+        if gradual:
+            results.close()
 
 
 def _by_dask(

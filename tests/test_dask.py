@@ -13,10 +13,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import joblib
 import pytest
 from clustertools import WAIT, Cluster, wait_for
 
 import attsvm
+from attsvm import experiments
 
 CLIENT = '''
 """python client.py EXPERIMENT WAY FOLDER ADDRESS: run it, leave table.csv in the folder."""
@@ -264,3 +266,25 @@ def test_scheduler_that_does_not_answer_is_told(tmp_path: Path) -> None:
     assert said.startswith("no Dask scheduler answers at 'tcp://127.0.0.1:9' (ATTSVM_DASK): ")
     assert said.count("\n") == 1
     assert work.marks == []
+
+
+def test_backend_that_gives_results_all_at_once_will_do(tmp_path: Path) -> None:
+    """As Ray's does: it cannot say when a chunk ends."""
+    made = {"calls": 0}
+
+    class AllAtOnce(joblib.parallel.BACKENDS["threading"]):  # type: ignore[misc, name-defined]
+        supports_return_generator = False
+
+        def start_call(self) -> None:
+            made["calls"] += 1
+            super().start_call()
+
+    def doubled(seeds: list[int]) -> object:
+        return experiments.tabulate(seeds, value=[2 * seed for seed in seeds])
+
+    joblib.parallel.register_parallel_backend("all-at-once", AllAtOnce)
+    with joblib.parallel_config("all-at-once", n_jobs=2):
+        found = experiments.run(doubled, range(7), chunk=2, progress=False, cache=tmp_path)
+    assert made["calls"] == 1
+    assert found.table["value"].tolist() == [0, 2, 4, 6, 8, 10, 12]
+    assert len(list(tmp_path.rglob("*.chunk"))) == 4
