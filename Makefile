@@ -15,13 +15,14 @@ STAMP := $(VENV)/attsvm-stamp
 PIP := $(PY) -m pip --disable-pip-version-check
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help book test serve lab bench lint lock drift package clean distclean env
+.PHONY: help book pdf test serve lab bench lint lock drift package clean distclean env
 
 help:
 	@echo "make book      execute the chapters that changed, render the site (PROFILE=full or quick)"
 	@echo "make test      run the tests (PYTEST_ARGS=… for pytest)"
 	@echo "make serve     show the last site at http://127.0.0.1:$(PORT)/ (PORT=…)"
 	@echo "make lab       open the chapters in Jupyter Lab (LAB_ARGS=… for it)"
+	@echo "make pdf       the whole book on paper, made of the last site"
 	@echo "make bench     run the benchmarks, write their tables into the README and the book"
 	@echo "make lint      ruff, mypy, and two checkers of the workflows"
 	@echo "make lock      find the newest versions, write requirements.lock and environment.yml"
@@ -61,9 +62,12 @@ lab: env
 	@echo "==> Opening the chapters in Jupyter Lab"
 	@JUPYTER_PREFER_ENV_PATH=1 $(PY) -m jupyter lab $(LAB_ARGS) book
 
+pdf: env
+	@$(PY) -m attsvm pdf
+
 bench: env
 	@mkdir -p benchmarks/results
-	@for name in svm descent; do \
+	@for name in svm descent scale; do \
 	  echo "==> benchmarks/bench_$$name.py"; \
 	  $(ONE_THREAD) $(PY) benchmarks/bench_$$name.py --json benchmarks/results/$$name.json || exit 1; \
 	done

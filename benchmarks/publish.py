@@ -1,4 +1,4 @@
-"""Put the measured tables where people look: the README and a page of the book.
+"""Put the measured tables where people look: the README and two pages of the book.
 
 `make bench` calls this after the scripts that measure; they leave their rows in
 ``benchmarks/results/*.json``.
@@ -7,14 +7,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
-from _measure import Row, table
+from _measure import Row, duration, table
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "book" / "_data" / "benchmarks.md"
+SIZING = ROOT / "book" / "_data" / "sizing.md"
+SIZING_TEXT = ROOT / "benchmarks" / "sizing.txt"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- benchmarks: written by make bench -->", "<!-- end of benchmarks -->"
 TITLES = {"svm": "Solvers", "descent": "Descent"}
@@ -60,6 +63,51 @@ def summary(records: dict[str, dict[str, Any]]) -> str:
     return f"{table(rows)}\n\n{machine(next(iter(records.values())))}"
 
 
+def sizing(record: dict[str, Any]) -> str:
+    """What an instance costs, and what ten million of them would."""
+    cluster = record["cluster"]
+    head = ("n", "T", "d", "one instance", "in it, the SVMs", "chunk of 1 s", "worker's memory")
+    head += ("10⁴ instances", "10⁷ instances", "10⁷ on 1 000 cores")
+    lines: list[tuple[str, ...]] = [head, tuple("---:" for _ in head)]
+    for size in record["sizes"]:
+        one = size["descent"] + size["solvers"]
+        lines.append(
+            (
+                *(str(size[name]) for name in ("n", "T", "d")),
+                duration(one),
+                f"{size['solvers'] / one:.0%}",
+                f"{max(1, round(1 / one))}",
+                f"{(size['base'] + size['memory']) / 1e9:.2f} GB",
+                f"{1e4 * one / 3600:.2g} core-hours",
+                f"{plain(1e7 * one / 3600)} core-hours",
+                f"{plain(1e7 * one / 3600 / 1000, 2)} h",
+            )
+        )
+    one = sum(record["sizes"][1][part] for part in ("descent", "solvers"))
+    least = 1000 * cluster["overhead"]
+    chunk = math.ceil(least / one / 10) * 10
+    return SIZING_TEXT.read_text("utf-8").format(
+        table="\n".join("| " + " | ".join(line) + " |" for line in lines),
+        machine=machine(record),
+        record=record,
+        cluster=cluster,
+        middle=record["sizes"][1],
+        memory=math.ceil(max(size["memory"] for size in record["sizes"]) / 1e6),
+        handing=1000 * cluster["overhead"],
+        rate=1 / cluster["overhead"],
+        least=least,
+        chunk=chunk,
+        chunks=plain(1e7 / chunk),
+    )
+
+
+def plain(number: float, digits: int = 3) -> str:
+    """A number as people write it: thin spaces between thousands, no exponent."""
+    rounded = float(f"{number:.{digits}g}")
+    text = f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:g}"
+    return text.replace(",", "\u202f")
+
+
 def replaced(text: str, block: str) -> str:
     """The README with a new block between the marks."""
     before, rest = text.split(BEGIN)
@@ -70,6 +118,7 @@ def replaced(text: str, block: str) -> str:
 def main() -> None:
     records = results(RESULTS)
     PAGE.write_text(page(records), "utf-8")
+    SIZING.write_text(sizing(records["scale"]), "utf-8")
     README.write_text(replaced(README.read_text("utf-8"), summary(records)), "utf-8")
     print(f"Wrote {PAGE.relative_to(ROOT)} and the table of {README.name}")
 

@@ -411,7 +411,7 @@ case "$1 $2" in
     cp "$0" "$3/bin/python" ;;
   "--version "*)
     echo "Python 3.12.0" ;;
-  "-m pip"|"-m attsvm")
+  "-m pip"|"-m attsvm"|"-m attsvm.book.pins")
     echo "$@" >> "$LOG" ;;
 esac
 """
@@ -476,6 +476,18 @@ def test_make_follows_the_lock_and_the_folder(checkout: Path) -> None:
     said = make(moved, "env", python)[1]
     assert "does not work here: making it anew" in said
     assert "Making the environment" in said
+
+
+def test_make_lock_resolves_anew_and_writes_both_files(checkout: Path) -> None:
+    """`make lock` asks for ranges, not for the lock, in an environment that does not stay."""
+    log = checkout.parent / "log"
+    code, said = make(checkout, "lock", "PYTHON=../python", "PIP_ARGS=torch==2.13.0")
+    assert code == 0, said
+    install, write = log.read_text().splitlines()
+    assert install.endswith("install -q torch==2.13.0 -e .[dev]")
+    assert write == "-m attsvm.book.pins"
+    assert not (checkout / "_build" / "lock-venv").exists()
+    assert not (checkout / ".venv").exists()
 
 
 def test_make_without_a_fitting_python_says_so(checkout: Path) -> None:
