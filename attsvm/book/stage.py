@@ -65,6 +65,9 @@ def stage(layout: Layout, chapters: Sequence[Chapter], entries: Mapping[str, Ent
     staged.mkdir(parents=True)
     for path in (layout.config, layout.toc):
         shutil.copy2(path, staged / path.name)
+    citation = layout.root / "CITATION.cff"
+    if citation.is_file():  # a page shows it as BibTeX
+        shutil.copy2(citation, staged / citation.name)
     shutil.copytree(layout.book, staged / "book", ignore=IGNORED)
     # Results of an earlier run in plain Jupyter have no place in a rebuilt book.
     shutil.rmtree(results_folder(staged), ignore_errors=True)

@@ -8,6 +8,7 @@ every draw) and a text that states the finding for those who do not see it.
 from __future__ import annotations
 
 from attsvm.figures._curves import band, summarise
+from attsvm.figures._instances import instances
 from attsvm.figures._plane import boundary, path, ray, tokens
 from attsvm.figures._publish import publish
 from attsvm.figures._style import COLOURS, grid, use_style
@@ -17,6 +18,7 @@ __all__ = [
     "band",
     "boundary",
     "grid",
+    "instances",
     "path",
     "publish",
     "ray",

@@ -11,6 +11,7 @@ import numpy as np
 
 from attsvm import records
 from attsvm.errors import ArgumentError
+from attsvm.figures._instances import script
 from attsvm.figures._style import PALETTE
 from attsvm.selection import Ledger
 
@@ -69,11 +70,12 @@ def publish(
     seeds: str,
     solvers: Mapping[str, str] | None = None,
     tolerances: Mapping[str, float] | None = None,
+    instances: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a figure in all its forms and show it.
 
     Files go to ``figures/`` in the output folder: ``name.svg``, ``name-dark.svg``, ``name.pdf``,
-    ``name.png``, ``name.csv`` and the record ``name.json``.
+    ``name.png``, ``name.csv`` and the record ``name.json``; with `instances`, ``name.data.js`` too.
 
     Parameters
     ----------
@@ -97,6 +99,8 @@ def publish(
         The seeds.
     solvers, tolerances
         Which solvers were used, and the tolerances that decide something.
+    instances
+        Single instances that a reader may look at, from `figures.instances`.
 
     Raises
     ------
@@ -121,6 +125,8 @@ def publish(
         "png": (f"{name}.png", _raster(figure, "png")),
         "csv": (f"{name}.csv", data.to_csv(index=False, lineterminator="\n").encode()),
     }
+    if instances is not None:
+        contents["instances"] = (f"{name}.data.js", script(name, instances))
     for file, content in contents.values():
         records.write_bytes(folder / file, content)
     record = {

@@ -31,7 +31,8 @@ def _article(path: Path) -> Tag | None:
 def _references(path: Path) -> list[str]:
     """Every address that a page refers to inside the site."""
     soup = _soup(path)
-    found = [tag.get(name) for name in ("href", "src") for tag in soup.find_all(attrs={name: True})]
+    tags = [tag for tag in soup.find_all(True) if tag.name != "base"]  # it says where links start
+    found = [tag[name] for name in ("href", "src") for tag in tags if tag.has_attr(name)]
     return [
         str(one) for one in found if not urlsplit(str(one)).scheme and str(one) not in ("", "#")
     ]

@@ -11,7 +11,25 @@ from typing import Any
 from attsvm.book.mime import ClaimBox, FigureCard, Illustration, ThemeImage
 from sphinx.application import Sphinx
 
-from companion import claims, domain, explorer, figures, lean, maths, pages, scorecard, typeset
+from companion import (
+    api,
+    citation,
+    claims,
+    codeindex,
+    domain,
+    explorer,
+    figures,
+    gallery,
+    launch,
+    lean,
+    maths,
+    notation,
+    pages,
+    previews,
+    scorecard,
+    social,
+    typeset,
+)
 
 
 def _ignore(translator: Any, node: Any) -> None:
@@ -29,18 +47,24 @@ def setup(app: Sphinx) -> dict[str, Any]:
         (scorecard.Scorecard, scorecard.visit_scorecard, scorecard.depart_scorecard),
         (scorecard.Row, scorecard.visit_row, scorecard.depart_row),
         (explorer.Explorer, explorer.visit_explorer, explorer.depart_explorer),
+        (gallery.Gallery, gallery.visit_gallery, gallery.depart_gallery),
     ):
         app.add_node(node, html=(visit, depart), **other)
     app.add_domain(domain.CompanionDomain)
     app.add_role("claim", domain.ClaimRole())
     app.add_directive("published-figure", figures.PublishedFigure)
     app.add_directive("explorer", explorer.ExplorerDirective)
+    app.add_directive("gallery", gallery.GalleryDirective)
     app.add_directive("scorecard", scorecard.ScorecardDirective)
     app.add_transform(figures.CellAnchors)
     app.add_transform(typeset.UniqueStatementIds)
     app.add_post_transform(typeset.KeepPunctuation)
     app.connect("html-page-context", explorer.load)
+    app.connect("html-page-context", figures.load_instances)
     maths.connect(app)
     pages.connect(app)
     lean.connect(app)
+    app.add_css_file("css/reading.css", priority=900)
+    for part in (api, citation, codeindex, gallery, launch, notation, previews, social):
+        part.connect(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Any
 
 from attsvm.book.mime import ClaimBox
 from sphinx.writers.html5 import HTML5Translator
 
-from companion.text import anchor, badge, definition_list, measurement, number, words
+from companion.text import anchor, badge, definition_list, measurement, number
 
 SENTENCES = {
     "holds": "The claim holds",
@@ -40,10 +41,15 @@ def verdict_lines(records: list[dict[str, Any]], page: str = "") -> str:
         return ""
     items = "".join(
         f'<li>{badge(record["verdict"])} <a href="{page}#{anchor(record["id"])}">'
-        f"{escape(words(record['id']))}</a></li>"
+        f"{escape(plain(record['statement']))}</a></li>"
         for record in records
     )
     return f'<ul class="verdict-lines" aria-label="Verdicts of this chapter">{items}</ul>'
+
+
+def plain(statement: str) -> str:
+    """A statement as text: what is written between dollar signs reads well enough as it is."""
+    return re.sub(r"\$([^$]*)\$", r"\1", statement).rstrip(".")
 
 
 def visit_box(translator: HTML5Translator, node: ClaimBox) -> None:

@@ -15,6 +15,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import ReferenceRole
 from sphinx.util.nodes import make_refnode
 
+from companion import codeindex, notation
 from companion.text import anchor, words
 
 LOGGER = logging.getLogger(__name__)
@@ -86,7 +87,16 @@ class CompanionDomain(Domain):
         node: addnodes.pending_xref,
         contnode: nodes.Element,
     ) -> nodes.reference | None:
-        """Link to the claim's box, or None (a warning) if no page judged it."""
+        """Link to the claim's box, or None (a warning) if no page judged it.
+
+        A statement leads to its row in the index, a symbol to its row on the page of notation.
+        """
+        if typ == "statement":
+            where = codeindex.anchor(target)
+            return make_refnode(builder, fromdocname, codeindex.PAGE, where, contnode)
+        if typ == "notation":
+            where = notation.place(env, target)
+            return where and make_refnode(builder, fromdocname, *where, contnode)
         if target not in self.claims:
             return None
         page, verdict = self.claims[target]

@@ -8,6 +8,7 @@ from typing import Any
 
 from attsvm.book.mime import FigureCard, Illustration, ThemeImage, figure_card
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -128,11 +129,34 @@ def depart_card(translator: HTML5Translator, node: FigureCard) -> None:
         judged = results.claims(builder.env)
         in_order = builder.env.get_domain("companion").claims
         chapter = [judged[key] for key in in_order if in_order[key][0] == page and key in judged]
+        parts.append(_instances(translator, record))
         parts.append(verdict_lines(chapter, to_page))
         parts.append(ledger_table(record["ledger"]))
         parts.append(passport(record["passport"]))
     parts.append(_links(translator, record, to_page, here))
     translator.body.append("".join(parts) + "</div>\n")
+
+
+def _instances(translator: HTML5Translator, record: dict[str, Any]) -> str:
+    """A place for single instances; a script fills it, and loads them, when it is opened."""
+    if "instances" not in record["files"]:
+        return ""
+    data = _address(translator, f"{results.STATIC}/{record['files']['instances']}")
+    return (
+        f'<details class="instances" data-figure="{escape(record["name"])}"'
+        f' data-source="{escape(data)}"><summary>Look at single instances</summary>'
+        '<p class="instances-still">The instances behind this figure are drawn by a script, which'
+        " does not run here.</p></details>"
+    )
+
+
+def load_instances(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
+) -> None:
+    """The script that shows single instances, on pages with a figure that has them."""
+    if '<details class="instances"' in context.get("body", ""):
+        app.add_css_file("css/instances.css", priority=950)
+        app.add_js_file("instances.js", loading_method="defer", priority=950)
 
 
 def ledger_table(ledger: list[dict[str, Any]]) -> str:
