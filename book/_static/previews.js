@@ -6,7 +6,11 @@
   const root = () => new URL(document.documentElement.dataset.content_root ?? "./", location.href);
   const pages = new Map(); // page → promise of its statements
   const arrived = new Map();
-  window.attsvmPreviews = (page, statements) => arrived.get(page)?.(statements);
+  window.attsvmPreviews = async (page, packed) => {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    arrived.get(page)?.(JSON.parse(await new Response(text).text()));
+  };
 
   const load = (page) => {
     if (!pages.has(page)) {

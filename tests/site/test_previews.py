@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 import sys
@@ -16,15 +18,14 @@ from playwright.sync_api import Browser, Page
 sys.path.append(str(smallbook.EXTENSIONS))
 from companion.previews import cut
 
-CALL = re.compile(r"attsvmPreviews\(\.\.\.(.*)\);\n", re.DOTALL)
+CALL = re.compile(r'attsvmPreviews\("([\w/-]+)", "([\w+/=]+)"\);\n')
 CHAPTER = "book/05-local-convergence/cones.html"
 
 
 def statements(path: Path) -> tuple[str, dict[str, str]]:
     match = CALL.fullmatch(path.read_text(encoding="utf-8"))
     assert match, path.name
-    page, found = json.loads(match[1])
-    return page, found
+    return match[1], json.loads(gzip.decompress(base64.b64decode(match[2])))
 
 
 def test_cutting_takes_the_inside_without_its_place() -> None:
