@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import http.server
+from http import HTTPStatus
+from pathlib import Path
 
 from attsvm.book.errors import BuildError
 from attsvm.book.layout import Layout
@@ -17,6 +19,20 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer as the hosts of static sites do: what is not there gets the page for that."""
+        page = Path(self.directory) / "404.html"
+        if code != HTTPStatus.NOT_FOUND or not page.is_file():
+            super().send_error(code, message, explain)
+            return
+        body = page.read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         if not str(code).startswith(("2", "3")):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
 import sys
 import threading
@@ -20,6 +18,9 @@ from browsing import Server, open_page, visitor
 from bs4 import BeautifulSoup, Tag
 from playwright.sync_api import Browser
 from pybtex.database import parse_string
+
+from attsvm.book import serve
+from attsvm.book.layout import Layout
 
 sys.path.append(str(smallbook.EXTENSIONS))
 from companion import citation, launch
@@ -178,10 +179,13 @@ def test_one_setting_decides_all_links(
     assert f"git clone https://github.com/{expected}\n" in box.get_text()
 
 
+@pytest.mark.parametrize(("address", "published"), [("", True), ("https://github.com/a/b", False)])
 def test_without_an_address_nothing_leads_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, published: bool
 ) -> None:
-    page = soup(built(tmp_path, monkeypatch, "") / NOTEBOOK.replace("ipynb", "html"))
+    """No repository, or none yet: the chapter says how to run a copy, and has no dead link."""
+    site = built(tmp_path, monkeypatch, address, companion_published=published)
+    page = soup(site / NOTEBOOK.replace("ipynb", "html"))
     assert not [a for a in page.find_all("a") if str(a.get("href", "")).startswith("http")]
     box = page.select_one(".run-box")
     assert isinstance(box, Tag)
@@ -243,25 +247,11 @@ def test_relative_pictures_are_not_offered(site: Path, pages: list[str]) -> None
 # Addresses that lead nowhere
 
 
-class _Pages(http.server.SimpleHTTPRequestHandler):
-    """Answers as the hosts of static sites do: what is not there gets the page ``404.html``."""
-
-    def send_error(self, code: int, *_: Any) -> None:  # type: ignore[override]
-        body = (Path(self.directory) / "404.html").read_bytes()
-        self.send_response(code)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """The browser sees what matters."""
-
-
 @pytest.fixture
-def host(site: Path) -> Iterator[str]:
-    handler = functools.partial(_Pages, directory=str(site))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+def host(site: Path, tmp_path: Path) -> Iterator[str]:
+    """The site as ``attsvm serve`` shows it."""
+    (tmp_path / "html").symlink_to(site)
+    server = serve.server(Layout(tmp_path, tmp_path), "127.0.0.1", 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

@@ -1,7 +1,8 @@
 """Where a chapter can be run and edited: on this machine always, elsewhere if there is an address.
 
 The address of the repository is one setting, ``repository: url`` in ``_config.yml``; if it is
-empty, ``repository-code`` of ``CITATION.cff`` counts.  Without either no page links to one.
+empty, ``repository-code`` of ``CITATION.cff`` counts.  Without either, or as long as
+``companion_published`` says that nothing is there yet, no page links to one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ BUTTONS = ("use_repository_button", "use_edit_page_button")
 
 def connect(app: Sphinx) -> None:
     """Register with Sphinx."""
+    app.add_config_value("companion_published", True, "html", types=(bool,))
     app.connect("config-inited", _configure, priority=400)
     app.connect("html-page-context", _box, priority=900)
 
@@ -36,11 +38,11 @@ def _configure(app: Sphinx, config: Config) -> None:
     options = config.html_theme_options
     if not address(config):
         options["repository_url"] = (citation.read(Path(app.srcdir)) or {}).get("repository-code")
-    if options["repository_url"]:
+    if options["repository_url"] and config.companion_published:
         options |= dict.fromkeys(BUTTONS, True)
         options["repository_url"] = address(config)
     else:
-        del options["repository_url"]
+        options["repository_url"] = ""
         options |= dict.fromkeys(BUTTONS, False)
         options["launch_buttons"] = {}
 
