@@ -88,7 +88,7 @@
         this.draw();
       });
       const last = content.seeds.length - 1;
-      this.number = element("input", { type: "number", min: content.seeds[0], max: content.seeds[last], step: "any", value: this.seed });
+      this.number = element("input", { id: `${name}-instance`, type: "number", min: content.seeds[0], max: content.seeds[last], step: "any", value: this.seed });
       this.number.addEventListener("change", () => this.choose(Number(this.number.value)));
       this.number.addEventListener("input", () => {
         if (content.seeds.includes(this.number.valueAsNumber)) this.choose(this.number.valueAsNumber);
@@ -99,7 +99,7 @@
         event.preventDefault();
         this.choose(content.seeds[Math.min(last, Math.max(0, content.seeds.indexOf(this.seed) + step))]);
       });
-      this.slider = element("input", { type: "range", min: 0, max: content.x.values.length - 1, step: 1, value: this.at });
+      this.slider = element("input", { id: `${name}-place`, type: "range", min: 0, max: content.x.values.length - 1, step: 1, value: this.at });
       this.slider.addEventListener("input", () => this.move(Number(this.slider.value)));
       this.plot = element("div", { class: "instances-plot" });
       this.plot.addEventListener("pointermove", (event) => this.point(event));
@@ -111,9 +111,10 @@
       this.still.replaceChildren(`Strong lines: the chosen instance${cut}. Dashed: the mean over all that count. Faint: the others.`);
       this.still.after(
         element("div", { class: "instances-choice" },
-          element("label", {}, "Drawn ", select), element("label", {}, "Instance (seed) ", this.number)),
+          element("div", {}, element("label", { for: select.id }, "Drawn"), select),
+          element("div", {}, element("label", { for: this.number.id }, "Instance (seed)"), this.number)),
         this.plot,
-        element("label", { class: "instances-along" }, `${content.x.label} `, this.slider, this.where),
+        element("div", { class: "instances-along" }, element("label", { for: this.slider.id }, content.x.label), this.slider, this.where),
         element("div", { class: "instances-values scrolls", tabindex: 0, role: "region", "aria-label": "Values at the chosen place" }, this.table),
       );
     }

@@ -123,14 +123,14 @@ def test_opened_it_shows_what_the_data_say(
         assert number.input_value() == str(highest)
         assert values(page) == expected(content, highest, last, "frobenius")
 
-        slider = page.get_by_label("Iteration", exact=False).locator("visible=true").first
+        slider = page.get_by_label("Iteration", exact=True)
         slider.focus()
         for _ in range(3):
             page.keyboard.press("ArrowLeft")
         assert values(page) == expected(content, highest, last - 3, "frobenius")
         spoken = str(slider.get_attribute("aria-valuetext"))
         assert spoken.startswith(f"Iteration {content['x']['values'][last - 3]:g}. W, published: ")
-        page.get_by_label("Drawn").select_option("nuclear")
+        page.get_by_label("Drawn", exact=True).select_option("nuclear")
         assert values(page) == expected(content, highest, last - 3, "nuclear")
     assert not problems
 
@@ -169,8 +169,8 @@ def test_narrow_pages_hold_it(browser: Browser, site: Path, chapter: str) -> Non
         open_page(page, f"{site.as_uri()}/book/{chapter}.html")
         page.locator("details.instances > summary").click()
         page.locator(".instances-plot .own").first.wait_for(state="attached")
-        for option in page.get_by_label("Drawn").locator("option").all():
-            page.get_by_label("Drawn").select_option(option.get_attribute("value"))
+        for option in page.get_by_label("Drawn", exact=True).locator("option").all():
+            page.get_by_label("Drawn", exact=True).select_option(option.get_attribute("value"))
             assert "NaN" not in page.locator(".instances-plot").inner_html()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert not problems

@@ -83,14 +83,21 @@ def _form(sections: dict[str, str], verdicts: list[str], count: int) -> str:
             for value, text in {"": "All", **pairs}.items()
         )
 
-    words = '<input type="search" name="words" autocomplete="off" spellcheck="false">'
     judged = options(dict(zip(verdicts, verdicts, strict=True)))
+    fields = {
+        "section": f"<select {{}}>{options(sections)}</select>",
+        "verdict": f"<select {{}}>{judged}</select>",
+        "words": '<input type="search" autocomplete="off" spellcheck="false" {}>',
+    }
+    parts = (
+        f'<div><label for="gallery-{name}">{name.title()}</label>'
+        + field.format(f'id="gallery-{name}" name="{name}"')
+        + "</div>"
+        for name, field in fields.items()
+    )
     return (
         '<form class="gallery-form" role="search" aria-label="Figures" hidden>'
-        f'<label>Section <select name="section">{options(sections)}</select></label>'
-        f'<label>Verdict <select name="verdict">{judged}</select></label>'
-        f"<label>Words {words}</label>"
-        f'<output role="status">{count} figures</output></form>'
+        f'{"".join(parts)}<output role="status">{count} figures</output></form>'
     )
 
 
