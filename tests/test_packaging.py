@@ -53,11 +53,25 @@ def test_environment_is_the_lock() -> None:
 
 
 def test_lock_holds_every_transitive_requirement() -> None:
-    # Packages that only other Pythons or systems need are resolved there; nothing else may differ.
-    assert set(pins.required()) <= set(LOCK)
+    # IPython's kernel asks for one more package on a Mac; it is resolved there.
+    assert set(pins.required()) - set(LOCK) <= ({"appnope"} if sys.platform == "darwin" else set())
     if sys.version_info[:2] == tuple(map(int, pins.PYTHON.split("."))) and sys.platform == "linux":
         assert pins.required() == LOCK
         assert (ROOT / "requirements.lock").read_text() == pins.lock_text(LOCK)
+
+
+def test_lock_is_the_same_whatever_build_of_torch_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = pins.required()
+    requires = importlib.metadata.requires
+
+    def with_cuda(name: str) -> list[str] | None:
+        cuda = ["nvidia-cublas-cu13==13.1", "triton==3.9", "cuda-bindings==13"]
+        return [*(requires(name) or ()), *(cuda if name == "torch" else ())]
+
+    monkeypatch.setattr(importlib.metadata, "requires", with_cuda)
+    assert pins.required() == before
 
 
 def imported(folder: str) -> set[str]:

@@ -63,9 +63,16 @@ def required(project: str = PROJECT, extras: Sequence[str] = EXTRAS) -> dict[str
     return dict(sorted(versions.items()))
 
 
+# What torch's build for CUDA asks for beside torch: it follows from torch's own version, and a lock
+# that named it could not be installed where there is no such build.
+CUDA = ("cuda-", "nvidia-", "triton")
+
+
 def _requirements(name: str, extra: str) -> Iterator[Requirement]:
     for text in importlib.metadata.requires(name) or ():
         requirement = Requirement(text)
+        if name == "torch" and requirement.name.startswith(CUDA):
+            continue
         if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
             yield requirement
 
