@@ -11,6 +11,7 @@ from pathlib import Path
 
 from attsvm.book.errors import BuildError
 from attsvm.book.layout import Layout
+from attsvm.book.pagecheck import page_problems
 from attsvm.book.schedule import environment
 
 __all__ = ["publish", "render"]
@@ -39,7 +40,8 @@ def render(layout: Layout, staged: Path) -> Path:
     Raises
     ------
     BuildError
-        If Jupyter Book fails or warns; its message lists the warnings by page.
+        If Jupyter Book fails or warns, if a link leads nowhere, or if a picture has no alternative
+        text; the message lists what is wrong by page.
     """
     out = layout.work / "render"
     if out.exists():
@@ -63,6 +65,9 @@ def render(layout: Layout, staged: Path) -> Path:
     html = out / "_build" / "html"
     if done.returncode != 0 or not (html / "index.html").is_file():
         raise BuildError("Jupyter Book could not render the book", [*_causes(text), f"log: {log}"])
+    problems = page_problems(html)
+    if problems:
+        raise BuildError("the rendered pages do not hold together", problems)
     return html
 
 

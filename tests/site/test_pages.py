@@ -1,89 +1,45 @@
-"""Every page, wide and narrow, light and dark: it loads clean, maths is drawn, nothing spills."""
+"""Pages from a folder on disk, without scripts, the front door and the search."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from browsing import Server, open_page, visitor
-from playwright.sync_api import Browser, Page
+from browsing import Server, visitor
+from looking import NARROW, SPILLING, WIDE, visit
+from playwright.sync_api import Browser
 
-WIDE, NARROW = 1400, 390
-
-# What a reader sees of an article, without code and without formulas.
-VISIBLE_TEXT = """() => {
-    const article = document.querySelector("article") ?? document.querySelector("main");
-    const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-    const parts = [];
-    while (walker.nextNode()) {
-        const parent = walker.currentNode.parentElement;
-        if (!parent.closest("pre, code, script, style, .math")) {
-            parts.push(walker.currentNode.data);
-        }
-    }
-    return parts.join("");
-}"""
-UNDRAWN_MATHS = """() => [...document.querySelectorAll("article .math")]
-    .filter((box) => {
-        const drawn = box.querySelector(".katex-html .katex-base");
-        return !drawn || drawn.getBoundingClientRect().width < 2
-            || !box.querySelector("math :is(mi, mn, mo)") || box.querySelector("merror");
-    })
-    .map((box) => box.textContent.slice(0, 80))"""
-SPILLING = """() => {
-    const width = document.documentElement.clientWidth;
-    if (document.documentElement.scrollWidth <= width) return [];
-    return [...document.querySelectorAll("body *")]
-        .filter((one) => one.getBoundingClientRect().right > width + 1)
-        .slice(0, 5).map((one) => `${one.tagName}.${one.className}`);
-}"""
-BROKEN_IMAGES = """async () => {
-    const seen = [...document.querySelectorAll("article img")]
-        .filter((image) => getComputedStyle(image).display !== "none");
-    for (const image of seen) image.loading = "eager";
-    await Promise.all(seen.map((image) => image.decode().catch(() => null)));
-    return seen.filter((image) => !image.complete || image.naturalWidth < 50
-        || image.getBoundingClientRect().width < 50).map((image) => image.src);
+READABLE = """() => {
+    const article = document.querySelector("article");
+    const found = article.innerText.length > 300 ? [] : ["no text"];
+    for (const box of article.querySelectorAll(".math"))
+        if (box.checkVisibility() && box.getBoundingClientRect().width < 2)
+            found.push(`formula not drawn: ${box.textContent.slice(0, 60)}`);
+    for (const image of article.querySelectorAll("img.figure-image"))
+        if (image.checkVisibility() !== image.classList.contains("on-light"))
+            found.push(`wrong picture: ${image.src}`);
+    return found;
 }"""
 
 
-def _look(page: Page, name: str) -> list[str]:
-    """What is wrong with the page that is open."""
-    problems = [f"{name}: maths not drawn: {text}" for text in page.evaluate(UNDRAWN_MATHS)]
-    problems += [f"{name}: image not drawn: {address}" for address in page.evaluate(BROKEN_IMAGES)]
-    problems += [f"{name}: wider than the window: {what}" for what in page.evaluate(SPILLING)]
-    text = page.evaluate(VISIBLE_TEXT)
-    problems += [f"{name}: raw {sign!r}" for sign in ("$", "\\(", "\\[", "\\begin") if sign in text]
-    return problems
-
-
-@pytest.mark.parametrize(("width", "theme"), [(WIDE, "light"), (NARROW, "dark")])
-def test_pages_over_http(
-    browser: Browser, server: Server, pages: list[str], width: int, theme: str
-) -> None:
-    """All pages from a web server."""
-    with visitor(browser, server.address, width, theme) as (page, problems):
-        for name in pages:
-            open_page(page, f"{server.address}/{name}")
-            problems += _look(page, name)
-    assert not problems
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_pages_from_disk(
-    browser: Browser, site: Path, pages: list[str], width: int, theme: str
-) -> None:
+def test_every_page_from_disk(browser: Browser, site: Path, pages: list[str]) -> None:
     """All pages from a folder, as someone reads them who downloaded the site."""
-    with visitor(browser, site.as_uri(), width, theme) as (page, problems):
-        for name in pages:
-            open_page(page, f"{site.as_uri()}/{name}")
-            problems += _look(page, name)
-    assert not problems
+    assert not visit(browser, site.as_uri(), pages, NARROW, "dark")
+
+
+def test_every_page_without_scripts(browser: Browser, site: Path, pages: list[str]) -> None:
+    """Text, formulas and figures need no JavaScript, and nothing spills."""
+    found = []
+    with visitor(browser, site.as_uri(), NARROW, "light", scripts=False) as (page, problems):
+        for name in filter(lambda name: name.startswith("book/"), pages):
+            page.goto(f"{site.as_uri()}/{name}", wait_until="load")
+            wrong = page.evaluate(READABLE) + page.evaluate(SPILLING)
+            found += [f"{name}: {text}" for text in wrong]
+        assert not found + problems
 
 
 def test_some_page_has_maths(site: Path, pages: list[str]) -> None:
-    """The checks above look at something: the book is full of formulas."""
+    """The checks look at something: the book is full of formulas."""
     assert sum((site / name).read_text("utf-8").count('class="math') for name in pages) > 10
 
 
