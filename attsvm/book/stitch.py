@@ -193,7 +193,7 @@ def _sheets(site: Path) -> list[Path]:
         first.parent / unquote(urlsplit(str(link["href"])).path)
         for link in soup.select("link[rel=stylesheet]")
     ]
-    return [*found, site / "_static" / "paper.css"]
+    return [*found, site / "_static" / "css" / "paper.css"]
 
 
 def _css_string(text: str) -> str:
