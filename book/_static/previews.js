@@ -64,6 +64,13 @@
     box.style.top = up ? "auto" : `${end.bottom + gap}px`;
     box.style.bottom = up ? `${innerHeight - at.top + gap}px` : "auto";
   };
+  // A preview cannot be scrolled with keys, so a long formula gets smaller instead.
+  const fit = () => {
+    for (const formula of box.querySelectorAll(".formula")) {
+      const share = formula.clientWidth / formula.scrollWidth;
+      if (share < 1) formula.style.fontSize = `${0.98 * share}em`;
+    }
+  };
   const show = async (link) => {
     hide();
     current = link;
@@ -74,6 +81,8 @@
     box.innerHTML = html;
     box.hidden = false;
     link.setAttribute("aria-describedby", box.id);
+    place(link);
+    fit();
     place(link);
   };
 
