@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from browsing import open_page, visitor
+from looking import AXE, FINDINGS
 from playwright.sync_api import Browser, Page
-from test_accessibility import AXE, FINDINGS
 
 CHAPTER = "book/07-sequences/sequences.html"
 
