@@ -300,14 +300,15 @@ def _compute(
     store: Store | None,
     jobs: int | None,
 ) -> Iterator[tuple[int, pd.DataFrame]]:
-    """Chunks as they are finished, each stored before it is given out."""
+    """Chunks as they are finished, each stored before the next one is waited for."""
     with _cluster.engine(jobs) as each:
         fresh = each(_task, ((function, i, chunks[i], store) for i in missing))
         try:
             for i, frame, stored in fresh:
+                # Given out first: what cannot be stored is at least in the error's `partial`.
+                yield i, frame
                 if store is not None and not (stored and store.has(chunks[i])):
                     store.save(chunks[i], frame)
-                yield i, frame
         finally:
             fresh.close()
 

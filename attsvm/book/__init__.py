@@ -15,5 +15,14 @@ One build goes through these rooms, each a small module:
 ``render``
     turns that folder into the site and swaps it in for the last one.
 
+Beside it, one chapter with a reader's own values:
+
+``parameters``
+    reads from a notebook which values it takes, and checks those given;
+``single`` and ``page``
+    execute one chapter into a folder and render it as a page that needs nothing else;
+``grid``
+    joins the runs of a sweep in a table and a page.
+
 Nothing here knows any mathematics.
 """
