@@ -34,6 +34,7 @@ d = 5  # dimension; at least max(T − 1, n), so that all are feasible; full sca
 step = 0.1  # length of a step; above 0; below 2
 sizes = [4, 8]  # sizes, 4 among them; each at least n
 rates = (0.0, 0.5)  # rates; each at least 0, ascending
+widths = [2, 9]  # widths; each at least 1; one at least T + n
 name = "linear"  # a word
 fast = True  # whether to hurry
 seed = 0  # of the start
@@ -74,6 +75,7 @@ def test_meaning_type_and_range_come_from_the_notebook(known) -> None:
         ("step", "float", "length of a step", "above 0, below 2"),
         ("sizes", "list of int", "sizes, 4 among them", "at least n, with 4 among them"),
         ("rates", "list of float", "rates", "at least 0, ascending"),
+        ("widths", "list of int", "widths", "at least 1, one at least T + n"),
         ("name", "str", "a word", ""),
         ("fast", "bool", "whether to hurry", ""),
         ("seed", "int", "of the start", "at least 0"),
@@ -117,12 +119,13 @@ def test_values_are_read_in_the_type_of_the_default(known) -> None:
         ({"T": 65}, "T: expected at most 64, got 65"),
         ({"step": 0}, "step: expected above 0, got 0"),
         ({"step": 2}, "step: expected below 2, got 2"),
-        ({"T": 8}, r"d: expected at least max\(T - 1, n\) = 7, got 5"),
+        ({"T": 8, "widths": 99}, r"d: expected at least max\(T - 1, n\) = 7, got 5"),
         ({"sizes": "4,1"}, "sizes: expected entries at least n = 3, got 1"),
         ({"sizes": "6,8"}, "sizes: expected a list with 4 among its entries"),
         ({"sizes": []}, "sizes: expected a list of int, got an empty list"),
         ({"sizes": "4,4"}, "sizes: expected each entry once"),
         ({"rates": "1,0"}, "rates: expected ascending entries"),
+        ({"widths": "2,6"}, "widths: expected one entry at least 7, got 2,6"),
         ({"seed": -1}, "seed: expected at least 0, got -1"),
         ({"count": 0}, "count: expected at least 1, got 0"),
     ],

@@ -39,6 +39,7 @@ __all__ = [
 
 _BOUNDS = {"at_least": "at least", "above": "above", "at_most": "at most", "below": "below"}
 _CLAUSE = re.compile(r"^(?:each )?(at least|above|at most|below) (.+)$")
+_ONE = re.compile(r"^one at least (.+)$")
 _FULL = re.compile(r"^full scale:")
 _HOLDS = {
     "at_least": lambda value, bound: value >= bound,
@@ -59,6 +60,8 @@ class Range:
         list each entry obeys them.
     includes
         Entries that a list must have.
+    one_at_least
+        What the largest entry of a list must reach, a number or an expression; None: anything.
     length
         How many entries a list must have; None: any number but 0.
     ascending
@@ -67,11 +70,14 @@ class Range:
 
     bounds: Mapping[str, float | str]
     includes: tuple[Any, ...] = ()
+    one_at_least: float | str | None = None
     length: int | None = None
     ascending: bool = False
 
     def __str__(self) -> str:
         words = [f"{_BOUNDS[name]} {bound}" for name, bound in self.bounds.items()]
+        if self.one_at_least is not None:
+            words.append(f"one at least {self.one_at_least}")
         if self.includes:
             words.append(f"with {', '.join(map(str, self.includes))} among them")
         if self.length is not None:
@@ -203,6 +209,8 @@ def _understood(comment: str) -> tuple[str, dict[str, Any]]:
             # "at least 0, ascending"; other words after a comma give the reason.
             if rest == "ascending":
                 said["ascending"] = True
+        elif one := _ONE.match(clause):
+            said["one_at_least"] = _first(one[1])[0]
         elif not _FULL.match(clause):
             meaning.append(clause)
     return "; ".join(meaning), said
@@ -261,7 +269,7 @@ def _value_of(expression: float | str, values: Mapping[str, Any] | None) -> floa
 
 def _range(name: str, default: Any, declared: Mapping[str, Any]) -> Range:
     """The range as declared, and what goes without saying."""
-    unknown = set(declared) - {*_BOUNDS, "includes", "length", "ascending"}
+    unknown = set(declared) - {*_BOUNDS, "includes", "one_at_least", "length", "ascending"}
     if unknown:
         raise ValueError(f"metadata.attsvm.range.{name} has the unknown key {min(unknown)}")
     bounds = {key: _bound(declared[key]) for key in _BOUNDS if key in declared}
@@ -273,6 +281,7 @@ def _range(name: str, default: Any, declared: Mapping[str, Any]) -> Range:
     return Range(
         bounds,
         tuple(declared.get("includes", ())),
+        _bound(declared["one_at_least"]) if "one_at_least" in declared else None,
         declared.get("length"),
         bool(declared.get("ascending", False)),
     )
@@ -376,6 +385,10 @@ def _require_in_range(
                 words = f"{'entries ' if parameter.is_list else ''}{_BOUNDS[key]} {expression}"
                 equal = f" = {bound}" if isinstance(expression, str) else ""
                 raise ArgumentError(parameter.name, words + equal, str(entry))
+    if limits.one_at_least is not None:
+        bound = _value_of(limits.one_at_least, values)
+        if not any(entry >= bound for entry in entries):
+            raise ArgumentError(parameter.name, f"one entry at least {bound}", shown(value))
     lost = [entry for entry in limits.includes if entry not in entries]
     if lost and parameter.name in given:
         wanted = ", ".join(map(str, limits.includes))

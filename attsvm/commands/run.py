@@ -22,7 +22,7 @@ the same command is given again; one that is finished is not repeated, unless --
 
   attsvm params local-convergence
   attsvm run local-convergence -p d=20 -p instances=50
-  attsvm run rank -p dimensions=2,5,10 --output my-run
+  attsvm run rank -p dimensions=5,10,20 --output my-run
 """
 EPILOG = """\
 Exit codes: 0 done; 1 a cell failed, or parameters were not changed and a verdict is not the

@@ -31,7 +31,7 @@ index.html, which links the runs. Give the same command again to go on after an 
 add values to extend the grid: runs that are finished are not repeated.
 
   attsvm sweep local-convergence -p d=4,8,16 -p n=3,6
-  attsvm sweep rank -p "dimensions=2,5;10,20" -p instances=5
+  attsvm sweep rank -p "dimensions=5,15;10,20" -p instances=5
 """
 EPILOG = "Exit codes: 0 all runs done, 1 a run failed, 2 wrong usage, 130 interrupted."
 
