@@ -98,11 +98,14 @@ def _front(layout: Layout) -> str:
     profile = json.loads(times.read_text(encoding="utf-8"))["profile"]
     logo = (layout.site / "_static" / "logo.svg").absolute().as_uri()
     address = escape(config["repository"]["url"])
+    # As on the pages: no link to a repository that is not open yet.
+    published = config["sphinx"]["config"].get("companion_published", True)
+    source = f'Source: <a href="{address}">{address}</a>. ' if published else ""
     note = (
         f"Version {escape(__version__)}, state {commit(layout.root)[:12]}, executed with profile "
         f"“{escape(profile)}”. Printed from the pages of the site, which also holds what is left "
         "out here: folded code, the passport of every figure, its data, and the explorer. "
-        f'Source: <a href="{address}">{address}</a>. Prose and figures CC BY 4.0, code MIT.'
+        f"{source}Prose and figures CC BY 4.0, code MIT."
     )
     return (
         f'<header class="front"><img src="{logo}" alt=""><p class="front-title">{escape(title)}</p>'

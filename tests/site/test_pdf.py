@@ -70,9 +70,11 @@ def test_pages(book: PdfReader, texts: list[str]) -> None:
 def test_outline_and_contents(book: PdfReader, texts: list[str], site: Path) -> None:
     """Every chapter is in the outline and in the contents, with the page on which it begins."""
     toc = yaml.safe_load((REPOSITORY / "_toc.yml").read_text(encoding="utf-8"))
-    entries: dict[str, Any] = {}
+    begins: dict[str, list[int]] = {}  # two headings may have one name
     for entry in _entries(book.outline):
-        entries.setdefault(_squeezed(str(entry.title)), entry)
+        number = book.get_destination_page_number(entry)
+        assert number is not None
+        begins.setdefault(_squeezed(str(entry.title)), []).append(number + 1)
     contents = _squeezed("".join(texts[1:4]))
     parts = outline(toc)
     assert len(parts) > 20
@@ -81,10 +83,8 @@ def test_outline_and_contents(book: PdfReader, texts: list[str], site: Path) -> 
         title = re.search(r"<title>(.*?)(?: · .*?)?(?: &#8212; .*?)?</title>", html, re.DOTALL)
         assert title is not None
         name = _squeezed(title[1].replace("&amp;", "&"))
-        assert name in entries, part.page
-        begins = book.get_destination_page_number(entries[name])
-        assert begins is not None
-        assert f"{name}{begins + 1}" in contents, part.page
+        assert name in begins, part.page
+        assert any(f"{name}{number}" in contents for number in begins[name]), part.page
 
 
 def test_links_lead_somewhere(book: PdfReader) -> None:
