@@ -28,3 +28,13 @@
   addEventListener("load", markAll);
   addEventListener("beforeprint", measure);
 })();
+
+// Excerpts among the results of a search show each formula once: what is read aloud stands beside what is seen.
+if (typeof Search !== "undefined") {
+  const plain = Search.htmlToText;
+  Search.htmlToText = (text, anchor) => {
+    const page = new DOMParser().parseFromString(text, "text/html");
+    page.querySelectorAll(".katex-mathml").forEach((formula) => formula.remove());
+    return plain(page.documentElement.outerHTML, anchor);
+  };
+}

@@ -60,3 +60,16 @@ def test_search_finds_a_page(browser: Browser, site: Path, server: Server, origi
         page.goto(f"{root}/search.html?q=scorecard")
         page.locator("#search-results li a").first.wait_for()
         assert "scorecard" in page.locator("#search-results").inner_text().lower()
+
+
+def test_excerpts_of_a_search_show_a_formula_once(browser: Browser, site: Path) -> None:
+    text = (site / "book" / "02-attention-svm" / "index.html").read_text(encoding="utf8")
+    assert "katex-mathml" in text
+    with visitor(browser, site.as_uri(), WIDE, "light") as (page, _):
+        page.goto(f"{site.as_uri()}/search.html")
+        excerpt = page.evaluate("text => Search.htmlToText(text, '')", text)
+        page.goto(f"{site.as_uri()}/book/02-attention-svm/index.html")
+        page.evaluate("document.querySelectorAll('.katex-mathml, script').forEach(e => e.remove())")
+        seen = page.evaluate("document.querySelector('[role=main]').textContent")
+    # Letters only: headings carry a link sign here.
+    assert "".join(filter(str.isalpha, excerpt)) == "".join(filter(str.isalpha, seen))
