@@ -141,9 +141,10 @@ def test_the_mouse_reads_values_and_curves_can_be_left_out(
     with visitor(browser, site.as_uri(), 1400, "dark") as (page, problems):
         open_page(page, f"{site.as_uri()}/{CHAPTER}")
         page.locator("details.instances > summary").click()
-        plot = page.locator(".instances-plot svg")
-        plot.scroll_into_view_if_needed()
-        box = plot.bounding_box()
+        # The drawing is made anew when its box gets its size; the box itself stays.
+        page.locator(".instances-plot").scroll_into_view_if_needed()
+        page.locator(".instances-plot .own").first.wait_for(state="attached")
+        box = page.locator(".instances-plot svg").bounding_box()
         assert box is not None
         page.mouse.move(box["x"] + 57, box["y"] + 60)
         assert values(page) == expected(content, 0, 0, "frobenius")

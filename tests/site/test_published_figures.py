@@ -28,7 +28,7 @@ def test_cards_are_complete(browser: Browser, site: Path, with_figures: list[str
                 for part in CARD_PARTS:
                     assert card.locator(part).count() > 0, (name, part)
                 assert card.locator("a[download]").count() == 4
-                card.locator("summary").click()
+                card.locator(".passport > summary").click()
                 assert card.locator(".passport-entries").is_visible()
                 target = card.locator(".figure-origin").get_attribute("href") or ""
                 assert page.locator(f'[id="{target.removeprefix("#")}"] pre').count() > 0
