@@ -2,9 +2,9 @@
 
 Every page is opened from a local web server in a fresh browser profile, 1400 pixels wide, and not
 scrolled. Reported are the bytes of what the browser asked for, as they lie on disk and as a web
-server sends them (gzip for text), formulas and their files apart; and the time from the start of
-the navigation until the fonts of the formulas are there, text is painted and no formula is left
-undrawn, with the processor slowed four times.
+server sends them (gzip for text), formulas and their files apart; and, with the processor slowed
+four times, the time from the start of the navigation until a frame shows the first formula, and
+until everything has the fonts it ends with.
 
     python benchmarks/bench_site.py [--site _build/html] [--pages 8] [--json FILE]
 """
@@ -32,8 +32,18 @@ from playwright.sync_api import Browser, sync_playwright
 SLOWER = 4
 REPEATS = 3
 TEXT = (".html", ".css", ".js", ".svg", ".json", ".txt")
-# Milliseconds after the start of the navigation at which all is there for a reader of formulas.
-READABLE = """async () => {
+# Notes when a frame has shown the first formula: fonts swap, so it is seen once it has a box.
+WATCH = """
+    const look = () => {
+        const formula = document.querySelector("article .katex-html");
+        const drawn = formula && formula.getBoundingClientRect().width > 1;
+        if (!drawn) return requestAnimationFrame(look);
+        requestAnimationFrame(() => setTimeout(() => { window.formulaSeen = performance.now(); }));
+    };
+    requestAnimationFrame(look);
+"""
+# Milliseconds after the start of the navigation at which nothing changes any more.
+SETTLED = """async () => {
     await document.fonts.ready;
     await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     const undrawn = [...document.querySelectorAll("article .math")]
@@ -93,24 +103,28 @@ def weigh(browser: Browser, site: Path, root: str, page: str) -> dict[str, dict[
     return found
 
 
-def readable(browser: Browser, root: str, page: str) -> float:
-    """Milliseconds until the formulas of a page can be read, the processor slowed."""
-    times = []
+def readable(browser: Browser, root: str, page: str) -> tuple[float, float]:
+    """Milliseconds until the first formula is seen and until all is settled, processor slowed."""
+    seen, settled = [], []
     for _ in range(REPEATS):
         context = browser.new_context(viewport={"width": 1400, "height": 900})
         tab = context.new_page()
+        tab.add_init_script(WATCH)
         context.new_cdp_session(tab).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
         tab.goto(f"{root}/{page}", wait_until="commit")
         tab.wait_for_load_state("domcontentloaded")
-        times.append(float(tab.evaluate(READABLE)))
+        settled.append(float(tab.evaluate(SETTLED)))
+        tab.wait_for_function("window.formulaSeen")
+        seen.append(float(tab.evaluate("window.formulaSeen")))
         context.close()
-    return statistics.median(times)
+    return statistics.median(seen), statistics.median(settled)
 
 
 def measure(site: Path, count: int) -> list[dict[str, Any]]:
     """Measure the pages with the most formulas, and the largest."""
     pages = [path.relative_to(site).as_posix() for path in (site / "book").rglob("*.html")]
     formulas = {page: (site / page).read_text("utf-8").count('class="katex"') for page in pages}
+    pages = [page for page in pages if formulas[page]]
     by_formulas = sorted(pages, key=lambda page: -formulas[page])[:count]
     by_size = sorted(pages, key=lambda page: -(site / page).stat().st_size)[:count]
     rows = []
@@ -120,13 +134,15 @@ def measure(site: Path, count: int) -> list[dict[str, Any]]:
         for page in dict.fromkeys([*by_formulas, *by_size]):
             loaded = weigh(browser, site, root, page)
             rest = [size for name, size in loaded.items() if "/katex/" not in name]
+            seen, settled = readable(browser, root, page)
             rows.append(
                 {
                     "page": page,
                     "formulas": formulas[page],
                     "raw": sum(size["raw"] for size in rest),
                     "sent": sum(size["sent"] for size in rest),
-                    "readable": readable(browser, root, page),
+                    "seen": seen,
+                    "settled": settled,
                     "resources": loaded,
                 }
             )
@@ -145,9 +161,10 @@ def main() -> None:
     rows = measure(options.site, options.pages)
     whole = sum(path.stat().st_size for path in options.site.rglob("*") if path.is_file())
     print(f"whole site: {whole / 1e6:.1f} MB")
-    print(f"{'page':50} {'formulas':>8} {'kB':>6} {'kB sent':>8} {'readable, ms':>13}")
+    print(f"{'page':50} {'formulas':>8} {'kB':>6} {'kB sent':>8} {'seen, ms':>9} {'settled':>8}")
     for row in rows:
-        numbers = f"{row['raw'] / 1e3:6.0f} {row['sent'] / 1e3:8.0f} {row['readable']:13.0f}"
+        numbers = f"{row['raw'] / 1e3:6.0f} {row['sent'] / 1e3:8.0f} {row['seen']:9.0f}"
+        numbers += f" {row['settled']:8.0f}"
         print(f"{row['page'][5:55]:50} {row['formulas']:8d} {numbers}")
         if options.resources:
             for name, size in sorted(row["resources"].items(), key=lambda item: -item[1]["raw"]):
