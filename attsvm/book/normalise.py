@@ -12,13 +12,34 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["fold_parameters", "normalise", "objections"]
+__all__ = ["assigned", "fold_parameters", "normalise", "objections"]
 
 # A tqdm bar: "step:  40%|████" or, when the total is unknown, "40it [00:01, 3.2it/s]".
 PROGRESS = re.compile(r"\d+%\||\d+it \[|\[\d+:\d\d[,<]")
 # A live widget, which is what a progress bar is in a notebook: dead without its kernel.
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
+
+
+def assigned(source: str) -> Iterator[tuple[str, ast.expr, ast.stmt]]:
+    """The assignments ``name = value`` of a parameters cell, in order.
+
+    Parameters
+    ----------
+    source
+        Python source; what is no such assignment, a docstring say, is passed over.
+
+    Yields
+    ------
+    str, ast.expr, ast.stmt
+        Name, value, and the statement with its place in the source.
+    """
+    for statement in ast.parse(source).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=node):
+                yield name, node, statement
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node):
+                yield name, node, statement
 
 
 def fold_parameters(source: str, values: Mapping[str, Any]) -> str:
@@ -38,14 +59,7 @@ def fold_parameters(source: str, values: Mapping[str, Any]) -> str:
     """
     edits = []
     missing = dict(values)
-    for statement in ast.parse(source).body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=node):
-                pass
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node):
-                pass
-            case _:
-                continue  # a docstring or comment has nothing to fold
+    for name, node, _ in assigned(source):
         if name in values:
             edits.append((node, repr(values[name])))
             missing.pop(name, None)

@@ -17,13 +17,14 @@ import io
 import math
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from attsvm.book.chapters import Chapter, source_of
 from attsvm.book.errors import ChapterError
+from attsvm.book.normalise import assigned
 from attsvm.errors import ArgumentError
 
 __all__ = [
@@ -146,7 +147,9 @@ def parameters_of(chapter: Chapter) -> list[Parameter]:
     found = []
     try:
         comments = _comments(source)
-        for name, default in _defaults(source):
+        # `chapters` refuses whatever is no assignment.
+        for name, node, _ in assigned(source):
+            default = ast.literal_eval(node)
             meaning, said = _understood(comments.get(name, ""))
             limits = _range(name, default, said | declared.get(name, {}))
             found.append(Parameter(name, default, full.get(name, default), meaning, limits))
@@ -157,18 +160,6 @@ def parameters_of(chapter: Chapter) -> list[Parameter]:
     except (ValueError, SyntaxError, AttributeError) as error:
         raise ChapterError(f"chapter {chapter.id}: its parameters: {error}") from error
     return found
-
-
-def _defaults(source: str) -> Iterator[tuple[str, Any]]:
-    for statement in ast.parse(source).body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=node):
-                pass
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node):
-                pass
-            case _:
-                continue  # `chapters` refuses whatever is no assignment
-        yield name, ast.literal_eval(node)
 
 
 def _check_kinds(found: list[Parameter]) -> None:
@@ -187,12 +178,10 @@ def _comments(source: str) -> dict[str, str]:
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
     ]
-    for statement in ast.parse(source).body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-                last = statement.end_lineno or statement.lineno
-                own = [text for line, text in notes if statement.lineno <= line <= last]
-                found[name] = " ".join(own)
+    for name, _, statement in assigned(source):
+        last = statement.end_lineno or statement.lineno
+        own = [text for line, text in notes if statement.lineno <= line <= last]
+        found[name] = " ".join(own)
     return found
 
 
