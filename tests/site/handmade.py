@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sys
@@ -12,15 +11,12 @@ from typing import Any
 
 import nbformat
 import pytest
+import smallbook
 from PIL import Image
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
 
 from attsvm import claims
 from attsvm.book.mime import CLAIM_MIME, FIGURE_MIME
 
-REPOSITORY = Path(__file__).parents[2]
-EXTENSIONS = REPOSITORY / "book" / "_ext"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 360 216"><path d="M0 0h9"/></svg>'
 CHAPTER = "05-section/chapter"
 
@@ -89,7 +85,7 @@ def _shown(mime: str, record: dict[str, Any]) -> nbformat.NotebookNode:
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     """Build a book of one chapter and two pages; give its folder and the warnings."""
-    monkeypatch.setattr(sys, "path", [str(EXTENSIONS), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(smallbook.EXTENSIONS), *sys.path])
 
     def run(
         figure: dict[str, Any] | None = None,
@@ -124,30 +120,16 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
         (source / "index.md").write_text(
             f"# Book\n\n```{{toctree}}\nbook/{CHAPTER}\nbook/other\n```\n"
         )
-        warnings = io.StringIO()
-        with docutils_namespace():
-            app = Sphinx(
-                srcdir=source,
-                confdir=None,
-                outdir=tmp_path / "site",
-                doctreedir=tmp_path / "trees",
-                buildername="html",
-                confoverrides={
-                    "extensions": ["myst_nb", "companion"],
-                    "html_theme": "sphinx_book_theme",
-                    "html_static_path": [str(source / "book/_static")],
-                    "nb_execution_mode": "off",
-                    "myst_enable_extensions": ["amsmath", "colon_fence", "dollarmath"],
-                    "numfig": True,
-                    "nitpicky": True,
-                    "exclude_patterns": ["book/_static/**"],
-                    **(config or {}),
-                },
-                status=None,
-                warning=warnings,
-            )
-            app.build()
-        return tmp_path / "site", re.sub(r"\x1b\[[0-9;]*m", "", warnings.getvalue())
+        site, warnings = smallbook.render(
+            source,
+            tmp_path,
+            **{
+                "extensions": ["myst_nb", "companion"],
+                "myst_enable_extensions": ["amsmath", "colon_fence", "dollarmath"],
+                **(config or {}),
+            },
+        )
+        return site, re.sub(r"\x1b\[[0-9;]*m", "", warnings)
 
     return run
 

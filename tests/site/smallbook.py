@@ -33,19 +33,33 @@ def build(
     """
     monkeypatch.setattr(sys, "path", [str(EXTENSIONS), *sys.path])
     source = folder / "source"
-    static = source / "book" / "_static"
-    static.mkdir(parents=True, exist_ok=True)
+    (source / "book" / "_static").mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(content, encoding="utf-8")
     pages = [name.removesuffix(".md") for name in files if name.endswith(".md")]
     listed = "\n".join(pages)
     (source / "index.md").write_text(f"# Book\n\n```{{toctree}}\n{listed}\n```\n", encoding="utf-8")
+    return render(source, folder, **settings)
+
+
+def render(source: Path, folder: Path, **settings: Any) -> tuple[Path, str]:
+    """Run Sphinx on the files of a book; give the folder of its pages, and the warnings.
+
+    Parameters
+    ----------
+    source
+        The files; drawings and results in ``book/_static``.
+    folder
+        Where ``site`` and ``trees`` go.
+    **settings
+        Of Sphinx.
+    """
     warnings = io.StringIO()
     defaults: dict[str, Any] = {
         "extensions": ["myst_nb", "sphinx_proof", "companion"],
         "html_theme": "sphinx_book_theme",
-        "html_static_path": [str(static)],
+        "html_static_path": [str(source / "book" / "_static")],
         "nb_execution_mode": "off",
         "myst_enable_extensions": ["colon_fence", "dollarmath"],
         "numfig": True,
