@@ -2,7 +2,8 @@
 
 The theme brings style sheets for everything that a site might show, an icon font of 1600 drawings,
 and files that no page asks for.  Here the style sheets lose the rules for classes that occur
-nowhere, the few icons in use become masks in a small style sheet of their own, and the files go.
+nowhere and become one, the few icons in use become masks in it, figures lose bytes that nobody
+sees, and the files go.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+from companion.bundle import NEEDS_SCRIPT, SHEET, bundle
+from companion.drawings import slimmed
+
 LOGGER = logging.getLogger(__name__)
 ICONS = Path(__file__).parent / "icons"
 ICON_SHEET = "css/icons.css"
@@ -32,28 +36,40 @@ ICON_RULES = """/* Drawings: Font Awesome Free, CC BY 4.0 (fontawesome.com/licen
   :is(.fa-solid, .fa-brands, .fa-regular, .fas, .fab, .far) { background: ButtonText; }
 }
 """
-OURS = ("css/", "explorer/", "katex/")
-"""Style sheets that hold nothing to spare."""
 UNUSED = ("*.map", "*.po", "*.mo", "sphinx-thebe.*", "*webpack-macros.html", "vendor/**/*")
+STYLES = ("css/paper.css", SHEET)
+"""Style sheets that stay: of the PDF, and of the pages."""
+ICON = re.compile(r"\bfa-[a-z0-9-]+")
+INLINE = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 NAME = re.compile(r"[A-Za-z_][\w-]*")
 MARKUP = re.compile(r"""\b(?:class|id)=(?:"([^"]*)"|'([^']*)')""")
-# Bootstrap puts these together from parts when a menu or a hint opens.
-COMPOSED = ("bs-",)
+LIBRARY = "bootstrap.js"
+"""Knows many parts of pages of which this book has two: menus and hints."""
+MADE = {"tooltip", "tooltip-arrow", "tooltip-inner", "fade", "show", "active", "disabled"}
+"""Classes that it gives to what is on the pages, or to what it puts there."""
+# It puts these together when a hint opens.
+COMPOSED = ("bs-tooltip",)
 NESTED = ("media", "supports", "layer", "container")
 
 
-def used_names(site: Path) -> set[str]:
-    """Every class and id that a page has, and every word of a script, which might set one."""
+def used_names(pages: Iterable[str], scripts: Iterable[str]) -> set[str]:
+    """Every class and id that a page has, and every word of a script, which might set one.
+
+    Parameters
+    ----------
+    pages
+        Texts of the pages.
+    scripts
+        Texts of the scripts.
+    """
     names: set[str] = set()
-    for path in site.rglob("*.html"):
-        text = path.read_text(encoding="utf-8")
+    for text in pages:
         for match in MARKUP.finditer(text):
             names.update((match[1] or match[2] or "").split())
-        for script in re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL):
+        for script in INLINE.findall(text):
             names.update(NAME.findall(script))
-    for path in (site / "_static").rglob("*.js"):
-        if "results" not in path.parts:
-            names.update(NAME.findall(path.read_text(encoding="utf-8")))
+    for text in scripts:
+        names.update(NAME.findall(text))
     return names
 
 
@@ -114,8 +130,12 @@ def _rule(rule: Any, names: set[str]) -> str:
     if not kept_selectors:
         return ""
     head = ",".join(tinycss2.serialize(one).strip() for one in kept_selectors)
-    body = tinycss2.serialize(rule.content).strip()
-    return f"{head}{{{body}}}"
+    body = "".join(
+        " " if token.type == "whitespace" else token.serialize()
+        for token in rule.content
+        if token.type != "comment"
+    )
+    return f"{head}{{{body.strip()}}}"
 
 
 def icon_sheet(names: set[str]) -> tuple[str, list[str]]:
@@ -133,15 +153,6 @@ def icon_sheet(names: set[str]) -> tuple[str, list[str]]:
     return "".join(rules), missing
 
 
-def _icons_in_pages(site: Path) -> set[str]:
-    """Classes of icons: only what pages and our own scripts show, not every word of a library."""
-    names: set[str] = set()
-    sources = [*site.rglob("*.html"), *(site / "_static").glob("*.js")]
-    for path in sources:
-        names.update(re.findall(r"\bfa-[a-z0-9-]+", path.read_text(encoding="utf-8")))
-    return names
-
-
 def _palette(path: Path) -> None:
     """Write a drawing with 256 colours, a third of the bytes: it has few, and blends of them."""
     with Image.open(path) as picture:
@@ -152,32 +163,62 @@ def _palette(path: Path) -> None:
         small.save(path, "PNG", optimize=True, dpi=picture.info.get("dpi", (72, 72)))
 
 
+def _sweep(static: Path, texts: Iterable[str]) -> None:
+    """Take away files that nothing asks for, and folders with nothing in them.
+
+    Parameters
+    ----------
+    static
+        The folder of files that pages load.
+    texts
+        Texts of pages and scripts.
+    """
+    asked = set(re.findall(r"[\w.-]+\.js\b", "\n".join(texts)))
+    unused = [path for pattern in UNUSED for path in static.rglob(pattern) if path.is_file()]
+    unused += [path for path in static.glob("*.js") if path.name not in asked]
+    unused += [
+        path
+        for path in static.rglob("*.css")
+        if path.relative_to(static).as_posix() not in STYLES
+    ]
+    for path in set(unused):
+        path.unlink()
+    for folder in sorted(static.rglob("*"), reverse=True):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
 def slim(app: Sphinx, exception: Exception | None) -> None:
     """Leave out what no page asks for; an icon without a drawing is a warning."""
     if exception is not None or app.builder.name not in ("html", "singlehtml"):
         return
     site = Path(app.outdir)
     static = site / "_static"
-    for pattern in UNUSED:
-        for path in sorted(static.rglob(pattern), reverse=True):
-            if path.is_file():
-                path.unlink()
-    for folder in sorted(static.rglob("*"), reverse=True):
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
     for path in sorted(static.glob("results/figures/*.png")):
         _palette(path)
-    names = used_names(site)
-    for path in sorted(static.rglob("*.css")):
-        if not path.relative_to(static).as_posix().startswith(OURS):
-            path.write_text(purge(path.read_text(encoding="utf-8"), names), encoding="utf-8")
-    sheet, missing = icon_sheet(_icons_in_pages(site))
+    for path in sorted(static.glob("results/figures/*.svg")):
+        path.write_bytes(slimmed(path.read_bytes()))
+    found = sorted(path for path in site.rglob("*.html") if static not in path.parents)
+    pages = {path.relative_to(site).as_posix(): path.read_text("utf-8") for path in found}
+    scripts = {
+        path: path.read_text("utf-8")
+        for path in sorted(static.rglob("*.js"))
+        if "results" not in path.parts and path.name != LIBRARY
+    }
+    # Icons: only what pages and our own scripts show, not every word of the theme's.
+    shown = [*pages.values(), *(text for path, text in scripts.items() if path.parent == static)]
+    sheet, missing = icon_sheet({icon for text in shown for icon in ICON.findall(text)})
     for icon in missing:
         LOGGER.warning("icon %r has no drawing in %s", icon, ICONS.name)
     (static / ICON_SHEET).parent.mkdir(parents=True, exist_ok=True)
     (static / ICON_SHEET).write_text(sheet, encoding="utf-8")
+    names = used_names(pages.values(), scripts.values()) | MADE | {NEEDS_SCRIPT}
+    bundle(site, pages, lambda sheet: purge(sheet, names))
+    for page, text in pages.items():
+        (site / page).write_text(text, encoding="utf-8")
+    _sweep(static, [*pages.values(), *scripts.values()])
 
 
 def connect(app: Sphinx) -> None:
-    """Hook into the end of the build."""
-    app.connect("build-finished", slim)
+    """Hook into the end of the build, behind all others: the theme still writes a style sheet."""
+    app.connect("build-finished", slim, priority=999)
