@@ -193,9 +193,9 @@ def test_a_drawing_stays_the_same_picture(browser: Browser) -> None:
         seen = _painted(browser, drawing)
         assert seen.size == expected.size
         difference = np.asarray(ImageChops.difference(seen, expected), dtype=float)
-        # Edges may move by a hundredth of a point, a fiftieth of a pixel here.
-        assert difference.max() <= 16
-        assert difference.mean() < 0.1
+        # Edges move by less than a hundredth of a point; the browser samples them in quarters.
+        assert difference.max() <= 80
+        assert (difference > 16).mean() < 1e-3
 
 
 def test_names_in_a_drawing_still_lead_somewhere() -> None:
