@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
+
+import lxml.html
+from lxml import etree
 
 __all__ = ["page_problems"]
 
@@ -20,31 +22,24 @@ REFERENCES = {
 }
 
 
-class _Page(HTMLParser):
+class _Page:
     """Anchors of a page, what it refers to, and its pictures without words."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, content: bytes) -> None:
         self.anchors: set[str] = set()
         self.references: list[str] = []
         self.mute: list[str] = []
-        self._in_article = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what matters of an element."""
-        values = {name: value or "" for name, value in attrs}
-        for name in ("id", "name"):
-            if values.get(name) and (name == "id" or tag == "a"):
-                self.anchors.add(values[name])
-        self._in_article += tag == "article"
-        if values.get(REFERENCES.get(tag, "")):
-            self.references.append(values[REFERENCES[tag]])
-        if tag == "img" and self._in_article and not values.get("alt", "").strip():
-            self.mute.append(values.get("src", "without address"))
-
-    def handle_endtag(self, tag: str) -> None:
-        """Leave an article."""
-        self._in_article -= tag == "article"
+        parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
+        for element in lxml.html.document_fromstring(content, parser=parser).iter(etree.Element):
+            tag = element.tag
+            for name in ("id", "name"):
+                if element.get(name) and (name == "id" or tag == "a"):
+                    self.anchors.add(element.get(name))
+            if tag in REFERENCES and (reference := element.get(REFERENCES[tag])):
+                self.references.append(reference)
+            in_text = tag == "img" and next(element.iterancestors("article"), None) is not None
+            if in_text and not element.get("alt", "").strip():
+                self.mute.append(element.get("src", "without address"))
 
 
 def page_problems(site: Path) -> list[str]:
@@ -62,8 +57,7 @@ def page_problems(site: Path) -> list[str]:
     for path in sorted(site.rglob("*.html")):
         name = path.relative_to(site).as_posix()
         if not name.startswith("_static/"):
-            pages[name] = _Page()
-            pages[name].feed(path.read_text(encoding="utf-8"))
+            pages[name] = _Page(path.read_bytes())
     problems = []
     for name, page in pages.items():
         problems += [f"{name}: the picture {address} has no alt text" for address in page.mute]

@@ -17,6 +17,7 @@ from companion import (
     claims,
     codeindex,
     domain,
+    drawings,
     explorer,
     figures,
     gallery,
@@ -63,6 +64,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", figures.load_instances)
     maths.connect(app)
     pages.connect(app)
+    drawings.connect(app)
     lean.connect(app)
     app.add_css_file("css/reading.css", priority=900)
     for part in (api, citation, codeindex, gallery, launch, notation, previews, social):

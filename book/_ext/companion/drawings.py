@@ -1,18 +1,26 @@
-"""Drawings in fewer bytes: the same picture, without what matplotlib writes for itself.
+"""Figures in fewer bytes: the same picture, without what matplotlib writes for itself.
 
-Vector figures come with a style for every marker, names that nothing refers to, and one line for
-each corner.  What is drawn stays to a hundredth of a point.
+Vector drawings come with a style for every marker, names that nothing refers to, and one line for
+each corner.  What is drawn stays to a hundredth of a point.  Pixels come in millions of colours, of
+which a drawing has few.  A process beside the build does this while the build reads the pages.
 """
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 import string
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
 
 from lxml import etree
+from PIL import Image
+from sphinx.application import Sphinx
+
+from companion import results
 
 SVG = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
@@ -143,3 +151,59 @@ def _unwrap(root: etree._Element) -> None:
         if parent is not None and not group.attrib:
             place = parent.index(group)
             parent[place : place + 1] = list(group)
+
+
+def palette(picture: bytes) -> bytes:
+    """A picture with 256 colours, a third of the bytes: a drawing has few, and blends of them.
+
+    Parameters
+    ----------
+    picture
+        A PNG file.
+    """
+    target = io.BytesIO()
+    with Image.open(io.BytesIO(picture)) as image:
+        see_through = image.mode == "RGBA" and image.getextrema()[3][0] < 255
+        method = Image.Quantize.FASTOCTREE if see_through else Image.Quantize.MEDIANCUT
+        full = image if see_through else image.convert("RGB")
+        small = full.quantize(256, method=method, dither=Image.Dither.NONE)
+        small.save(target, "PNG", optimize=True, dpi=image.info.get("dpi", (72, 72)))
+    return target.getvalue()
+
+
+SMALLER = {".svg": slimmed, ".png": palette}
+
+
+class Worker:
+    """Makes the figures smaller while the book is built."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._made: dict[str, Future[bytes]] = {}
+
+    def begin(self, app: Sphinx) -> None:
+        """Start on all figures of the staged book."""
+        folder = results.folder(app.env) / "figures"
+        paths = sorted(path for path in folder.glob("*") if path.suffix in SMALLER)
+        if app.builder.name in ("html", "singlehtml") and paths:
+            self._pool = ProcessPoolExecutor(1)
+            for path in paths:
+                make = SMALLER[path.suffix]
+                self._made[path.name] = self._pool.submit(make, path.read_bytes())
+
+    def finish(self, app: Sphinx, exception: Exception | None) -> None:
+        """Put what was made into the site."""
+        if self._pool is None:
+            return
+        if exception is None:
+            target = Path(app.outdir) / results.STATIC / "figures"
+            for name, made in self._made.items():
+                (target / name).write_bytes(made.result())
+        self._pool.shutdown(cancel_futures=True)
+
+
+def connect(app: Sphinx) -> None:
+    """Hook into both ends of the build."""
+    worker = Worker()
+    app.connect("builder-inited", worker.begin)
+    app.connect("build-finished", worker.finish)

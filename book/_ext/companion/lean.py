@@ -2,8 +2,7 @@
 
 The theme brings style sheets for everything that a site might show, an icon font of 1600 drawings,
 and files that no page asks for.  Here the style sheets lose the rules for classes that occur
-nowhere and become one, the few icons in use become masks in it, figures lose bytes that nobody
-sees, and the files go.
+nowhere and become one, the few icons in use become masks in it, and the files go.
 """
 
 from __future__ import annotations
@@ -15,12 +14,10 @@ from typing import Any
 from urllib.parse import quote
 
 import tinycss2
-from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from companion.bundle import NEEDS_SCRIPT, SHEET, bundle
-from companion.drawings import slimmed
 
 LOGGER = logging.getLogger(__name__)
 ICONS = Path(__file__).parent / "icons"
@@ -153,16 +150,6 @@ def icon_sheet(names: set[str]) -> tuple[str, list[str]]:
     return "".join(rules), missing
 
 
-def _palette(path: Path) -> None:
-    """Write a drawing with 256 colours, a third of the bytes: it has few, and blends of them."""
-    with Image.open(path) as picture:
-        see_through = picture.mode == "RGBA" and picture.getextrema()[3][0] < 255
-        method = Image.Quantize.FASTOCTREE if see_through else Image.Quantize.MEDIANCUT
-        full = picture if see_through else picture.convert("RGB")
-        small = full.quantize(256, method=method, dither=Image.Dither.NONE)
-        small.save(path, "PNG", optimize=True, dpi=picture.info.get("dpi", (72, 72)))
-
-
 def _sweep(static: Path, texts: Iterable[str]) -> None:
     """Take away files that nothing asks for, and folders with nothing in them.
 
@@ -194,10 +181,6 @@ def slim(app: Sphinx, exception: Exception | None) -> None:
         return
     site = Path(app.outdir)
     static = site / "_static"
-    for path in sorted(static.glob("results/figures/*.png")):
-        _palette(path)
-    for path in sorted(static.glob("results/figures/*.svg")):
-        path.write_bytes(slimmed(path.read_bytes()))
     found = sorted(path for path in site.rglob("*.html") if static not in path.parents)
     pages = {path.relative_to(site).as_posix(): path.read_text("utf-8") for path in found}
     scripts = {
