@@ -120,8 +120,8 @@ def duration(seconds: float) -> str:
     """A time with a unit that suits it."""
     for limit, factor, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
         if seconds < limit:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds:.3g} s"
+            return f"{seconds * factor:.3g}\u00a0{unit}"
+    return f"{seconds:.3g}\u00a0s"
 
 
 def table(rows: Iterable[Row]) -> str:
@@ -134,7 +134,7 @@ def table(rows: Iterable[Row]) -> str:
                 row.work,
                 row.who,
                 duration(row.seconds),
-                "" if row.ratio is None else f"{row.ratio:.3g} ×",
+                "" if row.ratio is None else f"{row.ratio:.3g}\u00a0×",
                 row.accuracy,
                 row.target,
                 {None: "", True: "reached", False: "missed"}[row.reached],

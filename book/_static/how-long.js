@@ -4,11 +4,11 @@
   const times = window.attsvmTimes;
   if (!times) return;
   const duration = (seconds) => {
-    if (seconds < 0.1) return `${Number((1000 * seconds).toPrecision(2))} ms`;
-    if (seconds < 120) return `${Number(seconds.toPrecision(seconds < 100 ? 2 : 3))} s`;
-    return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+    if (seconds < 0.1) return `${Number((1000 * seconds).toPrecision(2))}\u00a0ms`;
+    if (seconds < 120) return `${Number(seconds.toPrecision(seconds < 100 ? 2 : 3))}\u00a0s`;
+    return `${Math.floor(seconds / 60)}\u00a0min ${Math.round(seconds % 60)}\u00a0s`;
   };
-  const size = (bytes) => (bytes ? `${Math.round(bytes / 1e6)} MB` : "not measured");
+  const size = (bytes) => (bytes ? `${Math.round(bytes / 1e6)}\u00a0MB` : "not measured");
   const fill = (id, rows) => {
     const body = document.querySelector(`#${id} tbody`);
     body.replaceChildren(...rows.map(([head, ...cells]) => {
@@ -43,7 +43,7 @@
   if (both) {
     fill("times-of-both-ways", both.map((row) => [
       row.work, `${row.instances} (${row.sampled} measured)`, duration(row.authors), duration(row.ours),
-      `${Number((row.authors / row.ours).toPrecision(2))} ×`,
+      `${Number((row.authors / row.ours).toPrecision(2))}\u00a0×`,
     ]));
   }
 })();

@@ -366,6 +366,29 @@ def test_motion_only_where_it_is_welcome(explorer: Page, site: Path) -> None:
     explorer.emulate_media(reduced_motion="reduce")
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_is_drawn_is_seen(explorer: Page, site: Path, theme: str) -> None:
+    """Each sequence has its colour; rays, margins, paths and curves are drawn, not filled."""
+    open_page(explorer, f"{site.as_uri()}/{PAGE}?{next(VISIT)}")
+    explorer.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+    explorer.get_by_role("button", name="100 steps").click()
+    colours = explorer.evaluate(
+        """() => [1, 2].map((i) => getComputedStyle(
+            document.querySelector(`.explorer .sequence-${i} .mark`)).fill)"""
+    )
+    assert len({*colours, "rgb(0, 0, 0)", "none"}) == 4
+    undrawn = explorer.evaluate(
+        """() => [...document.querySelectorAll(
+            ".explorer svg :is(.path, .ray, .other-ray, .band, .curve)")]
+            .filter((one) => ["none", ""].includes(getComputedStyle(one).stroke)
+                || !["none", "rgba(0, 0, 0, 0)"].includes(getComputedStyle(one).fill)
+                && one.tagName === "polyline")
+            .map((one) => one.outerHTML.slice(0, 80))"""
+    )
+    assert not undrawn
+    assert explorer.locator(".explorer .path").count() >= 2
+
+
 @pytest.mark.parametrize("preset", ["a1", "none"])
 def test_fits_a_phone(browser: Browser, site: Path, preset: str) -> None:
     """No horizontal scrolling at 390 px, and the handles are large enough for a finger."""

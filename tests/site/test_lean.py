@@ -21,7 +21,7 @@ from lxml import etree
 from matplotlib.figure import Figure
 from PIL import Image, ImageChops
 from playwright.sync_api import Browser
-from smallbook import EXTENSIONS
+from smallbook import EXTENSIONS, REPOSITORY
 
 sys.path.insert(0, str(EXTENSIONS))
 bundle = importlib.import_module("companion.bundle")
@@ -89,7 +89,7 @@ def test_one_style_sheet(small: Path) -> None:
     """Imports in their place, addresses from the new place, rules that match nothing left out."""
     names = ["index.html", "book/page.html"]
     pages = {name: (small / name).read_text() for name in names}
-    bundle.bundle(small, pages, lambda sheet: lean.purge(sheet, {"used", "big"}))
+    bundle.bundle(small, pages, lambda _, sheet: lean.purge(sheet, {"used", "big"}))
     sheet = (small / "_static" / bundle.SHEET).read_text()
     assert sheet == (
         '.used{top: 0}@font-face { src: url("theme/fonts/a.woff2") }\n'
@@ -105,7 +105,7 @@ def test_one_style_sheet(small: Path) -> None:
 def test_scripts_wait(small: Path) -> None:
     """In their order; constants stay in the page, and what scripts would write is there."""
     pages = {"index.html": (small / "index.html").read_text()}
-    bundle.bundle(small, pages, str)
+    bundle.bundle(small, pages, lambda _, sheet: sheet)
     soup = BeautifulSoup(pages["index.html"], "html.parser")
     scripts = soup.select("script")
     assert scripts[0].string == "const OPTIONS = { a: '', };"
@@ -126,6 +126,17 @@ def test_addresses_in_the_style_sheet(site: Path) -> None:
     for address in addresses:
         assert (sheet.parent / unquote(urlsplit(address).path)).is_file(), address
     assert "@import" not in text
+
+
+@pytest.mark.parametrize("folder", ["css", "explorer"])
+def test_our_own_rules_are_all_there(site: Path, folder: str) -> None:
+    """Scripts put names of classes together; a rule that looks unused may draw the explorer."""
+    whole = (site / "_static" / bundle.SHEET).read_text("utf-8")
+    sheets = sorted((REPOSITORY / "book" / "_static" / folder).glob("*.css"))
+    assert sheets
+    for sheet in sheets:
+        kept = lean.purge(sheet.read_text("utf-8"), None)
+        assert bundle.moved(kept, folder) in whole or sheet.name == "paper.css", sheet.name
 
 
 def test_pages_wait_for_nothing(site: Path, pages: list[str]) -> None:

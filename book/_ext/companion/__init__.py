@@ -60,6 +60,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(figures.CellAnchors)
     app.add_transform(typeset.UniqueStatementIds)
     app.add_post_transform(typeset.KeepPunctuation)
+    app.add_post_transform(typeset.Formulas)
     app.connect("html-page-context", explorer.load)
     app.connect("html-page-context", figures.load_instances)
     maths.connect(app)

@@ -50,6 +50,8 @@ def _plain(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
     """Write a docstring so that reStructuredText reads it as it is meant."""
     if not name.startswith("attsvm"):
         return
+    if what == "module":  # the page says in its own words what the first line says
+        del lines[: lines.index("") + 1 if "" in lines else len(lines)]
     inside = 0  # a literal block ends where the text is no longer indented
     for number, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())

@@ -92,7 +92,7 @@ def complete(site: Path, name: str) -> str:
     return "".join([*parts, moved(whole[at:], posixpath.relpath(folder, "_static"))])
 
 
-def bundle(site: Path, pages: dict[str, str], lean: Callable[[str], str]) -> None:
+def bundle(site: Path, pages: dict[str, str], lean: Callable[[str, str], str]) -> None:
     """Put all style sheets into one and let scripts wait, in all pages.
 
     A link to a style sheet that is not there stays; the check of the site's links names it.
@@ -104,7 +104,7 @@ def bundle(site: Path, pages: dict[str, str], lean: Callable[[str], str]) -> Non
     pages
         Name of each page → its text; changed in place.
     lean
-        From the text of a style sheet, what is worth keeping of it.
+        From the name and the text of a style sheet, what is worth keeping of it.
     """
     heads = {
         page: [
@@ -114,7 +114,7 @@ def bundle(site: Path, pages: dict[str, str], lean: Callable[[str], str]) -> Non
         ]
         for page, text in pages.items()
     }
-    parts = [lean(complete(site, name)) for name in ordered(heads.values())]
+    parts = [lean(name, complete(site, name)) for name in ordered(heads.values())]
     whole = "\n".join(part for part in parts if part.strip())
     (site / "_static" / SHEET).write_text(whole, encoding="utf-8")
     mark = hashlib.sha256(whole.encode()).hexdigest()[:8]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from html import escape
 from typing import Any
 
 from attsvm.book.mime import ClaimBox
 from sphinx.writers.html5 import HTML5Translator
 
-from companion.text import anchor, badge, definition_list, measurement, number
+from companion.text import anchor, badge, definition_list, formal, measurement, number
 
 SENTENCES = {
     "holds": "The claim holds",
@@ -41,7 +40,7 @@ def verdict_lines(records: list[dict[str, Any]], page: str = "") -> str:
         return ""
     items = "".join(
         f'<li>{badge(record["verdict"])} <a href="{page}#{anchor(record["id"])}">'
-        f"{escape(plain(record['statement']))}</a></li>"
+        f"{formal(plain(record['statement']))}</a></li>"
         for record in records
     )
     return f'<ul class="verdict-lines" aria-label="Verdicts of this chapter">{items}</ul>'
@@ -58,7 +57,7 @@ def visit_box(translator: HTML5Translator, node: ClaimBox) -> None:
     translator.body.append(
         f'<div class="claim-box" id="{anchor(record["id"])}" role="group" aria-label="Claim">'
         f'<div class="claim-head"><span class="claim-kind">Claim</span>'
-        f'<span class="claim-place">{escape(record["place"])}</span>'
+        f'<span class="claim-place">{formal(record["place"])}</span>'
         f"{badge(record['verdict'])}</div>"
     )
 
@@ -66,8 +65,8 @@ def visit_box(translator: HTML5Translator, node: ClaimBox) -> None:
 def depart_box(translator: HTML5Translator, node: ClaimBox) -> None:
     """Close the box with numbers, criterion and reason."""
     record = node["record"]
-    facts = {"Judged by": escape(record["criterion"])}
+    facts = {"Judged by": formal(record["criterion"])}
     if record.get("why"):
-        facts["Threshold"] = escape(record["why"])
-    translator.body.append(f'<p class="claim-numbers">{escape(sentence(record))}</p>')
+        facts["Threshold"] = formal(record["why"])
+    translator.body.append(f'<p class="claim-numbers">{formal(sentence(record))}</p>')
     translator.body.append(definition_list(facts, "claim-facts") + "</div>\n")

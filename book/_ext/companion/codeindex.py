@@ -16,7 +16,7 @@ from sphinx.util.nodes import make_refnode
 
 from companion import register, results
 from companion.register import Entry, Register
-from companion.text import VERDICTS, badge
+from companion.text import VERDICTS, badge, formal
 
 LOGGER = logging.getLogger(__name__)
 PAGE = "book/statements"
@@ -261,9 +261,10 @@ def _claims(app: Sphinx, entry: Entry, page: str) -> nodes.bullet_list:
             from companion.text import anchor as box
 
             line += nodes.raw("", badge(verdict) + " ", format="html")
-            line += make_refnode(app.builder, page, where, box(claim), nodes.inline(text, text))
+            shown = nodes.raw("", formal(text), format="html")
+            line += make_refnode(app.builder, page, where, box(claim), shown)
         else:
-            line += nodes.Text(text)
+            line += nodes.raw("", formal(text), format="html")
         items += nodes.list_item("", line)
     return items
 

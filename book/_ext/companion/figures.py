@@ -17,9 +17,11 @@ from sphinx.writers.html5 import HTML5Translator
 
 from companion import results
 from companion.claims import verdict_lines
-from companion.text import definition_list, number
+from companion.text import definition_list, formal, number
 
 LOGGER = logging.getLogger(__name__)
+LONGEST_LEDGER = 12
+"""Lines that a ledger may have and be seen without being asked for."""
 DOWNLOADS = ("svg", "pdf", "png", "csv")
 
 
@@ -160,7 +162,10 @@ def load_instances(
 
 
 def ledger_table(ledger: list[dict[str, Any]]) -> str:
-    """What became of every draw: one row per experiment, one column per fate that occurs."""
+    """What became of every draw: one row per experiment, one column per fate that occurs.
+
+    A long ledger is folded away behind its sums.
+    """
     if not ledger:
         return ""
     fates = list(dict.fromkeys(fate for row in ledger for fate in row["fates"]))
@@ -170,13 +175,20 @@ def ledger_table(ledger: list[dict[str, Any]]) -> str:
     for row in ledger:
         counts = [row["drawn"], *(row["fates"].get(fate, 0) for fate in fates)]
         cells = "".join(f"<td>{count}</td>" for count in counts)
-        rows += f'<tr><th scope="row">{escape(row["label"])}</th>{cells}</tr>'
-    return (
+        rows += f'<tr><th scope="row">{formal(row["label"])}</th>{cells}</tr>'
+    title = "What became of every draw"
+    table = (
         '<div class="ledger scrolls" tabindex="0" role="region" aria-label="Ledger of draws">'
-        "<table><caption>What became of every draw</caption>"
+        f"<table><caption>{title}</caption>"
         f'<thead><tr><th scope="col">experiment</th>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
+    if len(ledger) <= LONGEST_LEDGER:
+        return table
+    sums = [f"{sum(row['drawn'] for row in ledger)} drawn"]
+    sums += [f"{sum(row['fates'].get(fate, 0) for row in ledger)} {fate}" for fate in fates]
+    summary = f"<summary>{title}: {escape(', '.join(sums))}; line by line</summary>"
+    return f'<details class="passport ledger-fold">{summary}{table}</details>'
 
 
 def _value(value: Any) -> str:

@@ -40,6 +40,8 @@ ICON = re.compile(r"\bfa-[a-z0-9-]+")
 INLINE = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 NAME = re.compile(r"[A-Za-z_][\w-]*")
 MARKUP = re.compile(r"""\b(?:class|id)=(?:"([^"]*)"|'([^']*)')""")
+OURS = ("_static/css/", "_static/explorer/")
+"""Style sheets that hold nothing to spare, and rules for classes that our scripts put together."""
 LIBRARY = "bootstrap.js"
 """Knows many parts of pages of which this book has two: menus and hints."""
 MADE = {"tooltip", "tooltip-arrow", "tooltip-inner", "fade", "show", "active", "disabled"}
@@ -96,15 +98,15 @@ def _selectors(prelude: Iterable[Any]) -> list[list[Any]]:
     return parts
 
 
-def purge(sheet: str, names: set[str]) -> str:
-    """A style sheet without the rules that match nothing.
+def purge(sheet: str, names: set[str] | None) -> str:
+    """A style sheet without comments and without the rules that match nothing.
 
     Parameters
     ----------
     sheet
         The style sheet.
     names
-        Classes and ids that occur.
+        Classes and ids that occur; None keeps all rules.
 
     >>> purge("a, .x .y { color: red } .x:not(.z) { top: 0 } @media print { #n { top: 0 } }", {"x"})
     'a{color: red}.x:not(.z){top: 0}'
@@ -113,7 +115,7 @@ def purge(sheet: str, names: set[str]) -> str:
     return "".join(_rule(rule, names) for rule in rules)
 
 
-def _rule(rule: Any, names: set[str]) -> str:
+def _rule(rule: Any, names: set[str] | None) -> str:
     if rule.type == "comment":  # the first line of a sheet says whose it is, and its licence
         return f"/*{rule.value}*/" if rule.value.startswith("!") else ""
     if rule.type == "at-rule" and rule.content is not None and rule.lower_at_keyword in NESTED:
@@ -123,7 +125,8 @@ def _rule(rule: Any, names: set[str]) -> str:
         return f"@{rule.lower_at_keyword} {head}{{{kept}}}" if kept else ""
     if rule.type != "qualified-rule":
         return str(rule.serialize())
-    kept_selectors = [one for one in _selectors(rule.prelude) if _wanted(one, names)]
+    selectors = _selectors(rule.prelude)
+    kept_selectors = [one for one in selectors if names is None or _wanted(one, names)]
     if not kept_selectors:
         return ""
     head = ",".join(tinycss2.serialize(one).strip() for one in kept_selectors)
@@ -196,7 +199,11 @@ def slim(app: Sphinx, exception: Exception | None) -> None:
     (static / ICON_SHEET).parent.mkdir(parents=True, exist_ok=True)
     (static / ICON_SHEET).write_text(sheet, encoding="utf-8")
     names = used_names(pages.values(), scripts.values()) | MADE | {NEEDS_SCRIPT}
-    bundle(site, pages, lambda sheet: purge(sheet, names))
+
+    def keep(name: str, sheet: str) -> str:
+        return purge(sheet, None if name.startswith(OURS) else names)
+
+    bundle(site, pages, keep)
     for page, text in pages.items():
         (site / page).write_text(text, encoding="utf-8")
     _sweep(static, [*pages.values(), *scripts.values()])

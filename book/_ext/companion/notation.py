@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,16 @@ def place(env: BuildEnvironment, name: str) -> tuple[str, str] | None:
     path = Path(env.srcdir) / FILE
     known = path.is_file() and any(row["id"] == name for row in read(Path(env.srcdir)))
     return (PAGE, anchor(name)) if known and PAGE in env.found_docs else None
+
+
+def _breakable(literal: nodes.literal) -> nodes.literal:
+    """Code that may end a line behind an opening bracket or a point, not within a name."""
+    pieces = re.split(r"(?<=[(.])(?=\w)", literal.astext())
+    broken = nodes.literal("", "", classes=literal["classes"])
+    for piece in pieces:
+        broken += [nodes.raw("", "<wbr>", format="html")] if broken.children else []
+        broken += nodes.Text(piece)
+    return broken
 
 
 class NotationRole(ReferenceRole):
@@ -87,7 +98,10 @@ class NotationDirective(SphinxDirective):
             meaning = f"{row['meaning']} {see if see.startswith('{eq}') or not see else f'({see})'}"
             code = ", ".join(f"`{name}`" for name in row.get("code", ()))
             for text in (row["symbol"], meaning, code, row.get("shape", "")):
-                line += nodes.entry("", nodes.paragraph("", "", *self._inline(text)))
+                parts = [nodes.paragraph("", "", *self._inline(text))]
+                for literal in list(parts[0].findall(nodes.literal)):
+                    literal.replace_self(_breakable(literal))
+                line += nodes.entry("", *parts)
             body += line
         group += body
         return nodes.table("", group, classes=["notation"])

@@ -13,7 +13,7 @@ from sphinx.util.osutil import relative_uri
 from sphinx.writers.html5 import HTML5Translator
 
 from companion import results
-from companion.text import VERDICTS, anchor, badge, measurement, number
+from companion.text import VERDICTS, anchor, badge, formal, measurement, number
 
 LOGGER = logging.getLogger(__name__)
 COLUMNS = ("Claim", "Published", "Measured here", "Verdict")
@@ -75,16 +75,16 @@ class ScorecardDirective(SphinxDirective):
         published = record.get("published")
         measured = measurement(record.get("certified"), unit)
         if record.get("as_published") is not None:
-            again = escape(measurement(record["as_published"], unit))
+            again = formal(measurement(record["as_published"], unit))
             measured = (
-                f'{escape(measured)}<br><span class="aside">published protocol: {again}</span>'
+                f'{formal(measured)}<br><span class="aside">published protocol: {again}</span>'
             )
         else:
-            measured = escape(measured)
+            measured = formal(measured)
         cells = {
             "Published": "–"
             if published is None
-            else escape(f"{number(published)} {unit}".strip()),
+            else formal(f"{number(published)} {unit}".strip()),
             "Measured here": measured,
             "Verdict": badge(record["verdict"]),
         }
@@ -101,7 +101,7 @@ class ScorecardDirective(SphinxDirective):
     def _plain(self, claim: Any, label: str, text: str) -> Row:
         statement = self.state.inline_text(claim.statement, self.lineno)[0]
         return Row(
-            "", *statement, cells={label: escape(text)}, place=claim.place, page="", claim=claim.id
+            "", *statement, cells={label: formal(text)}, place=claim.place, page="", claim=claim.id
         )
 
 
@@ -138,7 +138,7 @@ def visit_row(translator: HTML5Translator, node: Row) -> None:
 
 def depart_row(translator: HTML5Translator, node: Row) -> None:
     """Close a row with its place, the way to its chapter, and the cells."""
-    more = f'<span class="place">{escape(node["place"])}'
+    more = f'<span class="place">{formal(node["place"])}'
     if node["page"]:
         builder = translator.builder
         address = relative_uri(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from html import escape
 from typing import Any
 
@@ -97,3 +98,55 @@ def definition_list(pairs: dict[str, str], name: str) -> str:
         f"<div><dt>{escape(term)}</dt><dd>{value}</dd></div>" for term, value in pairs.items()
     )
     return f'<dl class="{name}">{rows}</dl>'
+
+
+SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ", "−0123456789⊤")
+# In this order: what one rule writes, the next ones leave alone.
+RULES: tuple[tuple[str, Any], ...] = (
+    # 2.2e-16, and powers in small characters, which few fonts have
+    (r"(?<![\w.])1e([+-]?\d+)\b", lambda m: f"10<sup>{_exponent(m[1])}</sup>"),
+    (
+        r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)\b",
+        lambda m: f"{m[1]}\xa0×\xa010<sup>{_exponent(m[2])}</sup>",
+    ),
+    (r"[⁻⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ]+", lambda m: f"<sup>{m[0].translate(SUPERSCRIPTS)}</sup>"),
+    # K Q' is a product with a transpose; an apostrophe between letters is none
+    (r"(?<!\w)([A-Za-z]) ([A-Za-z])['’](?!\w)", r"\1\2<sup>⊤</sup>"),
+    # W_mm, ‖W‖_F
+    (r"((?<!\w)[A-Za-z]|[‖∥])_([A-Za-z]+|\*)", r"\1<sub>\2</sub>"),
+    # -1 and .05
+    (r"(?<![\w.-])-(?=[\d.])", "−"),
+    (r"(?<![\w.])\.(?=\d)", "0."),
+    (r"\((\d{4}\.\d{4,5})\)", "(arXiv\xa0\\1)"),
+    (r"\b([A-Za-z])=(?=[\d-])", r"\1 = "),
+    # no line ends beside a sign
+    (r" (=|≤|≥|≈|&lt;|&gt;|\+|−|×|±|≠) ", "\xa0\\1\xa0"),
+)
+# Letters that stand for something in this book. Panels are called (c) and (d); a, s and I are words
+# or their ends.
+SYMBOL = re.compile(
+    r"(?<![A-Za-z_'’])(?!(?<=\()[cd]\))(?:KQ|vu|nT|[KLQRTWYZcdkmnpqruvxyzℓαγεκλμτ])(?![\w'’-])"
+)
+
+
+def _exponent(digits: str) -> str:
+    return str(int(digits)).replace("-", "−")
+
+
+def formal(text: str) -> str:
+    """Plain text with formulas in it, as HTML that looks like formulas.
+
+    The registry of claims, captions and ledgers write formulas in plain characters, so that they
+    can be read in a terminal too.
+
+    >>> formal("d=10, at most 2.2e-16; panel (d)").replace("\\xa0", "~")
+    '<i>d</i>~=~10, at most 2.2~×~10<sup>−16</sup>; panel (d)'
+    >>> formal("K Q' at R = .5 ‖W_mm‖_F, Newton's").replace("\\xa0", "~")
+    "<i>KQ</i><sup>⊤</sup> at <i>R</i>~=~0.5 ‖<i>W</i><sub>mm</sub>‖<sub>F</sub>, Newton's"
+    """
+    html = escape(text, quote=False)
+    for pattern, replacement in RULES:
+        html = re.sub(pattern, replacement, html)
+    parts = re.split(r"(<[^>]*>|&\w+;)", html)
+    parts[::2] = [SYMBOL.sub(lambda m: f"<i>{m[0]}</i>", part) for part in parts[::2]]
+    return "".join(parts)
