@@ -112,8 +112,11 @@ RULES: tuple[tuple[str, Any], ...] = (
     (r"[⁻⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ]+", lambda m: f"<sup>{m[0].translate(SUPERSCRIPTS)}</sup>"),
     # K Q' is a product with a transpose; an apostrophe between letters is none
     (r"(?<!\w)([A-Za-z]) ([A-Za-z])['’](?!\w)", r"\1\2<sup>⊤</sup>"),
-    # W_mm, ‖W‖_F
-    (r"((?<!\w)[A-Za-z]|[‖∥])_([A-Za-z]+|\*)", r"\1<sub>\2</sub>"),
+    # W_mm, ‖W‖_F, x_{i,α_i}, e^c; an apostrophe behind an index or a bracket is a transpose
+    (r"((?<!\w)[A-Za-zα-ωΣ]|[‖∥])_\{([^{}]*)\}", r"\1<sub>\2</sub>"),
+    (r"((?<!\w)(?:argmin|[A-Za-zα-ωΣ])|[‖∥])_([A-Za-zα-ω]+\b|\*)", r"\1<sub>\2</sub>"),
+    (r"(?<!\w)([A-Za-z])\^([A-Za-z0-9.]*\w)", r"\1<sup>\2</sup>"),
+    (r"(</sub>|\))['’](?!\w)", r"\1<sup>⊤</sup>"),
     # -1 and .05
     (r"(?<![\w.-])-(?=[\d.])", "−"),
     (r"(?<![\w.])\.(?=\d)", "0."),
@@ -122,10 +125,11 @@ RULES: tuple[tuple[str, Any], ...] = (
     # no line ends beside a sign
     (r" (=|≤|≥|≈|&lt;|&gt;|\+|−|×|±|≠) ", "\xa0\\1\xa0"),
 )
-# Letters that stand for something in this book. Panels are called (c) and (d); a, s and I are words
-# or their ends.
+# Letters that stand for something in this book; a, e, s and I are words or their ends, and panels
+# are called (a) to (h).
 SYMBOL = re.compile(
-    r"(?<![A-Za-z_'’])(?!(?<=\()[cd]\))(?:KQ|vu|nT|[KLQRTWYZcdkmnpqruvxyzℓαγεκλμτ])(?![\w'’-])"
+    r"(?<![A-Za-z_'’.])(?!(?<=\()[a-h]\))"
+    r"(?:KQ|vu|nT|[DKLOQRTWXYZb-dg-kmnp-rt-vx-zℓα-ω])(?![\w'’-]|\.\w)"
 )
 
 
@@ -149,4 +153,4 @@ def formal(text: str) -> str:
         html = re.sub(pattern, replacement, html)
     parts = re.split(r"(<[^>]*>|&\w+;)", html)
     parts[::2] = [SYMBOL.sub(lambda m: f"<i>{m[0]}</i>", part) for part in parts[::2]]
-    return "".join(parts)
+    return "".join(parts).replace("<sub>it</sub>", "<sub><i>it</i></sub>")

@@ -6,6 +6,7 @@ from typing import Any
 
 from attsvm.book.mime import ClaimBox, FigureCard
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_proof.nodes import proof_node
@@ -35,8 +36,22 @@ class KeepPunctuation(SphinxPostTransform):
                 follower.parent.replace(follower, nodes.Text(rest))
 
 
+VERBATIM = (
+    nodes.math,
+    nodes.FixedTextElement,
+    nodes.literal,
+    nodes.raw,
+    nodes.reference,
+    nodes.field_name,
+    addnodes.desc_signature,
+    addnodes.literal_strong,
+    addnodes.literal_emphasis,
+)
+"""Names and code, formulas that are drawn already, and links."""
+
+
 class Formulas(SphinxPostTransform):
-    """Claims and captions write formulas in plain characters: here they get their looks."""
+    """Claims, captions and docstrings write formulas in plain characters: here is their look."""
 
     default_priority = 910  # marks have been tied to drawn formulas
     formats = ("html",)
@@ -45,16 +60,24 @@ class Formulas(SphinxPostTransform):
         """Replace what is no plain text, except in code, links, and drawn formulas."""
         for holder in list(self.document.findall(self._has_formulas)):
             for text in list(holder.findall(nodes.Text)):
-                parent = text.parent
-                if isinstance(parent, (nodes.math, nodes.literal, nodes.raw, nodes.reference)):
-                    continue
-                parent.replace(text, nodes.raw("", formal(text.astext()), format="html"))
+                if not self._is_verbatim(text, holder):
+                    shown = nodes.raw("", formal(text.astext()), format="html")
+                    text.parent.replace(text, shown)
 
     @staticmethod
     def _has_formulas(node: nodes.Node) -> bool:
         if isinstance(node, nodes.caption):
             return isinstance(node.parent.parent, FigureCard)
-        return isinstance(node, (ClaimBox, Row))
+        return isinstance(node, (ClaimBox, Row, addnodes.desc_content))
+
+    @staticmethod
+    def _is_verbatim(text: nodes.Text, holder: nodes.Node) -> bool:
+        parent = text.parent
+        while parent is not holder:
+            if isinstance(parent, VERBATIM):
+                return True
+            parent = parent.parent
+        return False
 
 
 class UniqueStatementIds(SphinxTransform):
