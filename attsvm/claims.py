@@ -1,7 +1,7 @@
 """The registry of the paper's claims and the verdict on each.
 
-``claims.toml`` lists every claim with a criterion that was fixed before looking.  A chapter reports
-what it measured; the verdict follows by rule, never by hand:
+``claims.toml`` lists every claim with its criterion, fixed before the numbers were; where one was
+changed later, its chapter says so.  A chapter reports what it measured; the verdict follows by rule, never by hand:
 
 - the certified value meets the criterion, and the published number (if any) agrees: *holds*;
 - it meets the criterion, but the published number differs: *holds with a difference*;
@@ -237,7 +237,7 @@ def judge(
         return Verdict.HOLDS, "the criterion is met"
     if as_published is not None and claim.criterion.met(as_published.value):
         return Verdict.ARTEFACT, (
-            "the published protocol meets the criterion, certified computation does not"
+            "the published protocol meets the criterion, the certified computation does not"
         )
     return Verdict.FAILS, "the criterion is missed"
 

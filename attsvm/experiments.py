@@ -1,6 +1,6 @@
 """The runner: a function of a chunk of seeds goes in, a tidy table and a ledger come out.
 
-It knows no figure.  What an experiment *is* stands in its notebook, as a short function
+It knows no figure.  What an experiment *is* stands in its notebook, as a short function ::
 
     def local_convergence(seeds):
         problems = datasets.random_problems(seeds, n=n, T=T, d=d)

@@ -1,7 +1,7 @@
 """The loss surface over W: which way it falls, and where its gradient vanishes (Section 4).
 
 With attention weights s_i = S(X_i W z_i), scores γ_it and the logits b_it = x_it'V z_i that a
-direction V adds, the derivative of the loss along V is a sum of covariances,
+direction V adds, the derivative of the loss along V is a sum of covariances ::
 
     <−∇L(W), V> = (1/n) Σ_i |ℓ'(u_i)| Σ_{t<τ} s_it s_iτ (γ_it − γ_iτ) (b_it − b_iτ),
 

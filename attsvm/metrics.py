@@ -97,7 +97,7 @@ class NumericalRank:
 
     @property
     def gap(self) -> float:
-        """kept / dropped: if large, no choice of threshold in between would change the rank."""
+        """Ratio of ``kept`` to ``dropped``; if large, no threshold in between changes the rank."""
         return float("inf") if self.dropped == 0 else self.kept / self.dropped
 
 
@@ -260,7 +260,7 @@ def wilson_interval(
 def log_gap(problem: AttentionProblem, W: ArrayLike) -> NDArray[np.float64]:
     """log(L(W) − L*) for the linear head, where L* is the infimum of the loss (Section 3).
 
-    With γ*_i = max_t γ_it, Δ_it = γ*_i − γ_it and the mean shortfall S_i = Σ_t s_it Δ_it,
+    With γ*_i = max_t γ_it, Δ_it = γ*_i − γ_it and the mean shortfall S_i = Σ_t s_it Δ_it ::
 
         n (L − L*) = Σ_i log(1 + σ(−γ*_i) (e^{S_i} − 1)),
 

@@ -355,5 +355,5 @@ class Ledger:
         lines = []
         for record in self.as_record():
             counts = ", ".join(f"{number} {fate}" for fate, number in record["fates"].items())
-            lines.append(f"{record['label']}: {record['drawn']} drawn: {counts}")
+            lines.append(f"{record['label']}: {record['drawn']} drawn, {counts}")
         return "\n".join(lines)

@@ -39,7 +39,11 @@ def _settings() -> dict[str, Any]:
         "axes.titlelocation": "left",
         "axes.labelsize": 10,
         "legend.fontsize": 9,
-        "legend.frameon": False,
+        # A line behind a legend fades; the white turns dark with the page.
+        "legend.frameon": True,
+        "legend.facecolor": "#ffffff",
+        "legend.edgecolor": "none",
+        "legend.framealpha": 0.75,
         "text.color": ink,
         "axes.labelcolor": ink,
         "axes.titlecolor": ink,

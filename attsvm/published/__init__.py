@@ -1,6 +1,6 @@
 """The authors' numbers, measured by running their public code: what "as published" is held against.
 
-How they were measured stands in the ``README.md`` beside the files.
+The ``README.md`` beside the files says how they were measured.
 """
 
 from __future__ import annotations
