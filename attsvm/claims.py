@@ -1,7 +1,8 @@
 """The registry of the paper's claims and the verdict on each.
 
 ``claims.toml`` lists every claim with its criterion, fixed before the numbers were; where one was
-changed later, its chapter says so.  A chapter reports what it measured; the verdict follows by rule, never by hand:
+changed later, its chapter says so.  A chapter reports what it measured; the verdict follows by
+rule, never by hand:
 
 - the certified value meets the criterion, and the published number (if any) agrees: *holds*;
 - it meets the criterion, but the published number differs: *holds with a difference*;

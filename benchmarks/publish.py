@@ -67,7 +67,7 @@ def sizing(record: dict[str, Any]) -> str:
     """What an instance costs, and what ten million of them would."""
     cluster = record["cluster"]
     head = ("n", "T", "d", "one instance", "in it, the SVMs", "chunk of 1 s", "worker's memory")
-    head += ("10⁴ instances", "10⁷ instances", "10⁷ on 1 000 cores")
+    head += ("10⁴ instances", "10⁷ instances", "10⁷ on 1\u202f000 cores")
     lines: list[tuple[str, ...]] = [head, tuple("---:" for _ in head)]
     for size in record["sizes"]:
         one = size["descent"] + size["solvers"]

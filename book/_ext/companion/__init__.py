@@ -61,6 +61,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(typeset.UniqueStatementIds)
     app.add_post_transform(typeset.KeepPunctuation)
     app.add_post_transform(typeset.Formulas)
+    app.add_post_transform(typeset.NumberedReferences)
     app.connect("html-page-context", explorer.load)
     app.connect("html-page-context", figures.load_instances)
     maths.connect(app)

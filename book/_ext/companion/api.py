@@ -39,6 +39,7 @@ def _configure(app: Sphinx, config: Any) -> None:
     config.autodoc_class_signature = "mixed"
     config.napoleon_google_docstring = False
     config.napoleon_use_rtype = False
+    config.napoleon_use_param = False  # one line for names that share a description
     config.add_module_names = False
     config.napoleon_attr_annotations = False
     config.toc_object_entries_show_parents = "hide"

@@ -114,19 +114,23 @@ def _statement(node: nodes.Node) -> nodes.Element | None:
 
 
 def _tested(entry: Entry, judged: dict[str, dict[str, Any]]) -> str:
-    """What tests a statement, counted: ``2 claims (hold) and a test``."""
+    """What tests a statement, counted: ``2 claims (hold) and a test``; no break within a part."""
     parts = []
     if entry.claims:
         verdicts = Counter(judged[c]["verdict"] for c in entry.claims if c in judged)
         count = len(entry.claims)
         text = "a claim" if count == 1 else f"{count} claims"
-        words = [
-            v if len(verdicts) == 1 else f"{verdicts[v]}: {v}" for v in VERDICTS if verdicts[v]
-        ]
+        words = [_counted(v, verdicts[v], count) for v in VERDICTS if verdicts[v]]
         parts.append(f"{text} ({', '.join(words)})" if words else text)
     if entry.tests:
         parts.append("a test" if len(entry.tests) == 1 else f"{len(entry.tests)} tests")
-    return " and ".join(parts)
+    return " and ".join(part.replace(" ", "\xa0") for part in parts)
+
+
+def _counted(verdict: str, number: int, of: int) -> str:
+    """``holds`` for one claim, ``hold`` for all of several, ``3 hold`` for some."""
+    verb = {"holds": "hold", "fails": "fail"}.get(verdict, verdict) if number > 1 else verdict
+    return verb if number == of else f"{number} {verb}"
 
 
 def _code(name: str, page: str) -> addnodes.pending_xref:

@@ -20,6 +20,8 @@ from companion.claims import verdict_lines
 from companion.text import definition_list, formal, number
 
 LOGGER = logging.getLogger(__name__)
+WIDE = 500
+"""Points from which on a figure scrolls on a phone: shrunk to its width nobody could read it."""
 LONGEST_LEDGER = 12
 """Lines that a ledger may have and be seen without being asked for."""
 DOWNLOADS = ("svg", "pdf", "png", "csv")
@@ -86,7 +88,7 @@ def _size(translator: HTML5Translator, path: str) -> tuple[float, float] | None:
 def visit_image(translator: HTML5Translator, node: ThemeImage) -> None:
     """Both drawings; the style sheet shows the one of the current theme."""
     size = _size(translator, node["light"])
-    wide = " wide" if size and size[0] > 1.6 * size[1] else ""
+    wide = " wide" if size and size[0] > WIDE else ""
     numbers = f' width="{size[0]:.0f}" height="{size[1]:.0f}"' if size else ""
     translator.body.append(f'<div class="figure-frame scrolls{wide}">')
     for theme in ("light", "dark"):

@@ -112,7 +112,7 @@ def _box(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
             "</a></dd></div>"
         )
     box = (
-        '<details class="run-box"><summary>Run this chapter yourself</summary>'
+        '<details class="run-box"><summary>Run this notebook yourself</summary>'
         f'<dl class="run-ways">{"".join(items)}</dl></details>'
     )
     context["body"] = context["body"].replace("</h1>", f"</h1>\n{box}", 1)

@@ -151,5 +151,6 @@ def depart_row(translator: HTML5Translator, node: Row) -> None:
         more += f' · <a href="{address}#{anchor(node["claim"])}">{name}</a>'
     translator.body.append(f"</span>{more}</span></th>")
     for label, cell in node["cells"].items():
-        translator.body.append(f'<td role="cell" data-label="{escape(label)}">{cell}</td>')
+        none = ' class="none"' if cell == "–" else ""
+        translator.body.append(f'<td role="cell"{none} data-label="{escape(label)}">{cell}</td>')
     translator.body.append("</tr>")

@@ -74,7 +74,7 @@ def measurement(measured: dict[str, Any] | None, unit: str = "") -> str:
     >>> measurement({"value": 0.99812, "halfwidth": 0.00043, "n": 100})
     '0.9981 ± 0.0004 (100 instances)'
     >>> measurement({"value": 0.5, "halfwidth": 3e-9, "n": 20})
-    '0.5 ± less than 10⁻⁶ (20 instances)'
+    '0.5, to within 10⁻⁶ (20 instances)'
     """
     if measured is None:
         return "–"
@@ -82,7 +82,7 @@ def measurement(measured: dict[str, Any] | None, unit: str = "") -> str:
     if not halfwidth:
         text = number(value)
     elif halfwidth < 1e-6:
-        text = f"{number(value)} ± less than 10⁻⁶"
+        text = f"{number(value)}, to within 10⁻⁶"
     else:
         decimals = _first_digit(halfwidth)
         text = f"{number(value, decimals)} ± {number(halfwidth, decimals)}"

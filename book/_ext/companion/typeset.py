@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from attsvm.book.mime import ClaimBox, FigureCard
@@ -78,6 +79,25 @@ class Formulas(SphinxPostTransform):
                 return True
             parent = parent.parent
         return False
+
+
+NUMBERED = re.compile(
+    r"(Theorem|Definition|Lemma|Proposition|Corollary|Conjecture|Remark|Observation) (\d+)"
+)
+
+
+class NumberedReferences(SphinxPostTransform):
+    """A line does not end between the name of a statement and its number."""
+
+    default_priority = 900  # references are resolved
+    formats = ("html",)
+
+    def run(self, **_: Any) -> None:
+        """Put a space there at which no line breaks."""
+        for reference in self.document.findall(nodes.reference):
+            for text in list(reference.findall(nodes.Text)):
+                if NUMBERED.fullmatch(text.astext()):
+                    text.parent.replace(text, nodes.Text(text.astext().replace(" ", "\xa0")))
 
 
 class UniqueStatementIds(SphinxTransform):
