@@ -66,6 +66,24 @@ def test_every_parameter_of_the_book_is_documented_and_in_range(one: Chapter) ->
         assert check(found, values, "quick") == values
 
 
+def test_numbers_of_the_full_scale_are_written_as_people_write_them() -> None:
+    """A value that rounding has spoilt equals none of those that a chapter compares it with."""
+
+    def numbers(value: object) -> list[float]:
+        if isinstance(value, list | tuple):
+            return [number for entry in value for number in numbers(entry)]
+        return [value] if isinstance(value, float) else []
+
+    spoilt = [
+        (one.id, name, number)
+        for one in CHAPTERS
+        for name, value in one.parameters("full").items()
+        for number in numbers(value)
+        if float(f"{number:.9g}") != number
+    ]
+    assert not spoilt
+
+
 def test_meaning_type_and_range_come_from_the_notebook(known) -> None:
     found = {parameter.name: parameter for parameter in known}
     assert [(p.name, p.type, p.meaning, str(p.range)) for p in known] == [

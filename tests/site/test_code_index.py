@@ -140,7 +140,7 @@ def test_a_small_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(box, Tag)
     line = box.select_one("p.in-code")
     assert line is not None
-    assert line.get_text() == "Implemented by simplex.project · tested by a test"
+    assert line.get_text() == "Implemented by simplex.project · tested by a\xa0test"
     targets = [str(a["href"]) for a in line.find_all("a")]
     assert targets == ["../reference.html#attsvm.simplex.project", "../statements.html#index-thm-a"]
     lines = page.select("p.in-code.of-equation")
