@@ -203,7 +203,7 @@ def run(
 def partial() -> Outcome:
     """What the run that was interrupted last has finished, in this session.
 
-    Interrupting a cell raises `Interrupted`; the chunks that were done are not lost:
+    Interrupting a cell raises `Interrupted`; the chunks that were done are not lost ::
 
         found = experiments.partial()
 

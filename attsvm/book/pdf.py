@@ -44,6 +44,11 @@ MEASURE = """async () => {
     }
     return [...document.images].filter((image) => !image.naturalWidth).map((image) => image.src);
 }"""
+TIMES = ("results/times.js", "how-long.js")
+"""What fills the tables of measured times."""
+# Their links lead to pages of the site.
+UNLINKED = """() => document.querySelectorAll("[id$=times-of-chapters] a")
+    .forEach((link) => link.replaceWith(link.textContent))"""
 NUMBER = """(pages) => {
     for (const place of document.querySelectorAll(".page-number"))
         place.textContent = pages[place.dataset.part];
@@ -81,7 +86,7 @@ def make(layout: Layout) -> Path:
             progress.say(f"Printing {len(parts)} pages of the site")
             target = layout.site / NAME
             made = layout.work / NAME
-            count = _print(source, made, parts)
+            count = _print(layout, source, made, parts)
             os.replace(made, target)
         finally:
             shutil.rmtree(layout.work, ignore_errors=True)
@@ -114,7 +119,7 @@ def _front(layout: Layout) -> str:
     )
 
 
-def _print(source: Path, target: Path, parts: list[Part]) -> int:
+def _print(layout: Layout, source: Path, target: Path, parts: list[Part]) -> int:
     """Print twice: the second time the contents know the pages. Gives the number of pages."""
     try:
         import pikepdf  # noqa: F401  # needed at the end: better to miss it before the work
@@ -133,6 +138,10 @@ def _print(source: Path, target: Path, parts: list[Part]) -> int:
             page.set_default_timeout(300_000)
             page.goto(source.absolute().as_uri(), wait_until="load")
             page.emulate_media(media="print")
+            for name in TIMES:
+                if (script := layout.site / "_static" / name).is_file():
+                    page.add_script_tag(path=script)
+            page.evaluate(UNLINKED)
             missing = page.evaluate(MEASURE)
             if missing:
                 raise BuildError("pictures could not be printed", missing)

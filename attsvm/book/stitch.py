@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Part", "outline", "stitch"]
 
 SCREEN_ONLY = (
-    "script, .on-dark, .headerlink, .copybtn, .figure-links, .passport, details.hide, "
+    "script, .on-dark, .headerlink, .copybtn, .figure-links, .passport, .screen-only, details.hide, "
     "button, .katex-mathml, .gallery-filter, noscript, .toctree-wrapper"
 )
 """What a printed page leaves out: among it folded code and passports, which the site has."""

@@ -10,7 +10,7 @@
   };
   const size = (bytes) => (bytes ? `${Math.round(bytes / 1e6)}\u00a0MB` : "not measured");
   const fill = (id, rows) => {
-    const body = document.querySelector(`#${id} tbody`);
+    const body = document.querySelector(`[id$="${id}"] tbody`); // in the PDF names of pages come first
     body.replaceChildren(...rows.map(([head, ...cells]) => {
       const row = document.createElement("tr");
       const first = document.createElement("th");

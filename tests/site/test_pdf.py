@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -115,6 +116,16 @@ def test_text_can_be_found(texts: list[str]) -> None:
     whole = _squeezed("".join(texts))
     for words in ("Theorem1", "Proof.", "Lemma1", "Fig.1", "Claim", "Parameters", "References"):
         assert words in whole, words
+
+
+def test_measured_times_are_printed(texts: list[str], site: Path) -> None:
+    """The tables that a script fills on the site are filled on paper too, without links."""
+    times = json.loads((site / "_static" / "results" / "times.json").read_text("utf-8"))
+    whole = _squeezed("".join(texts))
+    assert "Filledbyascript" not in whole
+    assert _squeezed(f"All, profile {times['profile']}") in whole
+    for chapter in times["chapters"]:
+        assert chapter in whole
 
 
 def test_the_site_offers_it(printed: Path, site: Path) -> None:

@@ -189,8 +189,9 @@ def ledger_table(ledger: list[dict[str, Any]]) -> str:
         return table
     sums = [f"{sum(row['drawn'] for row in ledger)} drawn"]
     sums += [f"{sum(row['fates'].get(fate, 0) for row in ledger)} {fate}" for fate in fates]
-    summary = f"<summary>{title}: {escape(', '.join(sums))}; line by line</summary>"
-    return f'<details class="passport ledger-fold">{summary}{table}</details>'
+    summary = f"<summary>{title}: {escape(', '.join(sums))}"
+    summary += '<span class="screen-only">; line by line</span></summary>'
+    return f'<details class="ledger-fold">{summary}{table}</details>'
 
 
 def _value(value: Any) -> str:

@@ -122,7 +122,8 @@ RULES: tuple[tuple[str, Any], ...] = (
     (r"(?<![\w.])\.(?=\d)", "0."),
     (r"\((\d{4}\.\d{4,5})\)", "(arXiv\xa0\\1)"),
     (r"\b([A-Za-z])=(?=[\d-])", r"\1 = "),
-    # no line ends beside a sign
+    # no line ends within a number or beside a sign
+    (r"(?<=\d) (?=\d{3}\b)", "\xa0"),
     (r" (=|≤|≥|≈|&lt;|&gt;|\+|−|×|±|≠) ", "\xa0\\1\xa0"),
 )
 # Letters that stand for something in this book; a, e, s and I are words or their ends, and panels

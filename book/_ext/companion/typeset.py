@@ -75,7 +75,9 @@ class Formulas(SphinxPostTransform):
     def _is_verbatim(text: nodes.Text, holder: nodes.Node) -> bool:
         parent = text.parent
         while parent is not holder:
-            if isinstance(parent, VERBATIM):
+            # In docstrings what is strong is the name of a parameter.
+            name = isinstance(parent, nodes.strong) and isinstance(holder, addnodes.desc_content)
+            if name or isinstance(parent, VERBATIM):
                 return True
             parent = parent.parent
         return False
