@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Part", "outline", "stitch"]
 
 SCREEN_ONLY = (
-    "script, .on-dark, .headerlink, .copybtn, .figure-links, .passport, .screen-only, details.hide, "
-    "button, .katex-mathml, .gallery-filter, noscript, .toctree-wrapper"
+    "script, .on-dark, .headerlink, .copybtn, .figure-links, .passport, .screen-only, "
+    "details.hide, button, .katex-mathml, .gallery-filter, noscript, .toctree-wrapper"
 )
 """What a printed page leaves out: among it folded code and passports, which the site has."""
 LEFT_OUT = ("book/gallery", "book/api", "book/404")
