@@ -6,6 +6,7 @@ import doctest
 import importlib
 import io
 import itertools
+import json
 import re
 import sys
 from pathlib import Path
@@ -126,6 +127,19 @@ def test_addresses_in_the_style_sheet(site: Path) -> None:
     for address in addresses:
         assert (sheet.parent / unquote(urlsplit(address).path)).is_file(), address
     assert "@import" not in text
+
+
+def test_code_stays_what_it_was(site: Path) -> None:
+    """Marks without a colour are gone, the characters are those of the notebook."""
+    name = "03-implicit-bias/regularization-path"
+    page = BeautifulSoup((site / f"book/{name}.html").read_text("utf-8"), "html.parser")
+    assert not page.select("pre span.n, pre span.p, pre span.o")
+    assert page.select("pre span.k, pre span.kn")
+    shown = [block.get_text().strip() for block in page.select(".cell_input pre")]
+    cells = json.loads((REPOSITORY / f"book/{name}.ipynb").read_text("utf-8"))["cells"]
+    sources = ["".join(cell["source"]).strip() for cell in cells if cell["cell_type"] == "code"]
+    # The cell of parameters shows the values of the profile, and the one for Colab is left out.
+    assert sum(source in shown for source in sources) >= len(sources) - 2
 
 
 @pytest.mark.parametrize("folder", ["css", "explorer"])

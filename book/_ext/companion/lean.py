@@ -2,7 +2,8 @@
 
 The theme brings style sheets for everything that a site might show, an icon font of 1600 drawings,
 and files that no page asks for.  Here the style sheets lose the rules for classes that occur
-nowhere and become one, the few icons in use become masks in it, and the files go.
+nowhere and become one, the few icons in use become masks in it, code loses marks without a colour,
+and the files go.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ STYLES = ("css/paper.css", SHEET)
 """Style sheets that stay: of the PDF, and of the pages."""
 ICON = re.compile(r"\bfa-[a-z0-9-]+")
 INLINE = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+# Names, signs and spaces in code, which the style sheet leaves in the colour of the text.
+UNCOLOURED = re.compile(r'<span class="(?:n|nn|nx|o|p|bp|w)">([^<]*)</span>')
 NAME = re.compile(r"[A-Za-z_][\w-]*")
 MARKUP = re.compile(r"""\b(?:class|id)=(?:"([^"]*)"|'([^']*)')""")
 OURS = ("_static/css/", "_static/explorer/")
@@ -205,7 +208,7 @@ def slim(app: Sphinx, exception: Exception | None) -> None:
 
     bundle(site, pages, keep)
     for page, text in pages.items():
-        (site / page).write_text(text, encoding="utf-8")
+        (site / page).write_text(UNCOLOURED.sub(r"\1", text), encoding="utf-8")
     _sweep(static, [*pages.values(), *scripts.values()])
 
 
