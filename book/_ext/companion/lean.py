@@ -2,8 +2,8 @@
 
 The theme brings style sheets for everything that a site might show, an icon font of 1600 drawings,
 and files that no page asks for.  Here the style sheets lose the rules for classes that occur
-nowhere and become one, the few icons in use become masks in it, code loses marks without a colour,
-and the files go.
+nowhere and become one, the few icons in use become masks in it, code loses marks that have no
+colour, and the files go.
 """
 
 from __future__ import annotations
