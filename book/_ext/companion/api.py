@@ -53,14 +53,14 @@ def _plain(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
         return
     if what == "module":  # the page says in its own words what the first line says
         del lines[: lines.index("") + 1 if "" in lines else len(lines)]
-    inside = 0  # a literal block ends where the text is no longer indented
+    inside, announced = 0, False  # a literal block ends where the text is no longer indented
     for number, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
-        if inside and (not line.strip() or indent >= inside):
+        if not line.strip() or (inside and indent >= inside):
             continue
-        inside = 0
-        if number and lines[number - 1].rstrip().endswith("::"):
-            inside = indent
+        inside = indent if announced else 0
+        announced = line.rstrip().endswith("::")
+        if inside:
             continue
         line = NAME.sub(r"``\1``", line)
         parts = LITERAL.split(line)

@@ -113,8 +113,11 @@ RULES: tuple[tuple[str, Any], ...] = (
     # K Q' is a product with a transpose; an apostrophe between letters is none
     (r"(?<!\w)([A-Za-z]) ([A-Za-z])['’](?!\w)", r"\1\2<sup>⊤</sup>"),
     # W_mm, ‖W‖_F, x_{i,α_i}, e^c; an apostrophe behind an index or a bracket is a transpose
-    (r"((?<!\w)[A-Za-zα-ωΣ]|[‖∥])_\{([^{}]*)\}", r"\1<sub>\2</sub>"),
-    (r"((?<!\w)(?:argmin|[A-Za-zα-ωΣ])|[‖∥])_([A-Za-zα-ω]+\b|\*)", r"\1<sub>\2</sub>"),
+    (r"((?<!\w)[A-Za-zα-ωΑ-Ω]\*?|[‖∥])_\{([^{}]*)\}", r"\1<sub>\2</sub>"),
+    (
+        r"((?<!\w)(?:argm(?:in|ax)|max|min|[A-Za-zα-ωΑ-Ω])\*?|[‖∥])_([A-Za-zα-ω]+\b|\*)",
+        r"\1<sub>\2</sub>",
+    ),
     (r"(?<!\w)([A-Za-z])\^([A-Za-z0-9.]*\w)", r"\1<sup>\2</sup>"),
     (r"(</sub>|\))['’](?!\w)", r"\1<sup>⊤</sup>"),
     # -1 and .05
@@ -123,7 +126,7 @@ RULES: tuple[tuple[str, Any], ...] = (
     (r"\((\d{4}\.\d{4,5})\)", "(arXiv\xa0\\1)"),
     (r"\b([A-Za-z])=(?=[\d-])", r"\1 = "),
     # no line ends within a number or beside a sign
-    (r"(?<=\d) (?=\d{3}\b)", "\xa0"),
+    (r"(?<=\d) (?=\d{3}\b|%)", "\xa0"),
     (r" (=|≤|≥|≈|&lt;|&gt;|\+|−|×|±|≠) ", "\xa0\\1\xa0"),
 )
 # Letters that stand for something in this book; a, e, s and I are words or their ends, and panels
