@@ -38,6 +38,7 @@ class KeepPunctuation(SphinxPostTransform):
 
 
 VERBATIM = (
+    nodes.title,
     nodes.math,
     nodes.FixedTextElement,
     nodes.literal,
@@ -49,6 +50,8 @@ VERBATIM = (
     addnodes.literal_emphasis,
 )
 """Names and code, formulas that are drawn already, and links."""
+REFERENCE = "book/api/"
+"""Pages made from docstrings."""
 
 
 class Formulas(SphinxPostTransform):
@@ -59,7 +62,10 @@ class Formulas(SphinxPostTransform):
 
     def run(self, **_: Any) -> None:
         """Replace what is no plain text, except in code, links, and drawn formulas."""
-        for holder in list(self.document.findall(self._has_formulas)):
+        holders = list(self.document.findall(self._has_formulas))
+        if self.env.docname.startswith(REFERENCE):
+            holders = [self.document]
+        for holder in holders:
             for text in list(holder.findall(nodes.Text)):
                 if not self._is_verbatim(text, holder):
                     shown = nodes.raw("", formal(text.astext()), format="html")
@@ -69,14 +75,14 @@ class Formulas(SphinxPostTransform):
     def _has_formulas(node: nodes.Node) -> bool:
         if isinstance(node, nodes.caption):
             return isinstance(node.parent.parent, FigureCard)
-        return isinstance(node, (ClaimBox, Row, addnodes.desc_content))
+        return isinstance(node, (ClaimBox, Row))
 
     @staticmethod
     def _is_verbatim(text: nodes.Text, holder: nodes.Node) -> bool:
         parent = text.parent
         while parent is not holder:
             # In docstrings what is strong is the name of a parameter.
-            name = isinstance(parent, nodes.strong) and isinstance(holder, addnodes.desc_content)
+            name = isinstance(parent, nodes.strong) and isinstance(holder, nodes.document)
             if name or isinstance(parent, VERBATIM):
                 return True
             parent = parent.parent
