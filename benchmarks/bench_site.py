@@ -32,8 +32,9 @@ from playwright.sync_api import Browser, sync_playwright
 SLOWER = 4
 REPEATS = 5
 TEXT = (".html", ".css", ".js", ".svg", ".json", ".txt")
-# The browser itself tells when a marked element was first painted; asking would slow it down.
 MARKED = 5
+"""So many formulas report their paint: the first may be out of sight."""
+# The browser itself tells when a marked element was first painted; asking would slow it down.
 WATCH = """
     window.painted = {};
     new PerformanceObserver((list) => {

@@ -82,14 +82,13 @@ def complete(site: Path, name: str) -> str:
     name
         Address of the style sheet in the site.
     """
-    folder = posixpath.dirname(name)
+    folder = posixpath.relpath(posixpath.dirname(name), "_static")
     whole = (site / name).read_text(encoding="utf-8")
     parts, at = [], 0
     for match in IMPORT.finditer(whole):
-        inner = complete(site, posixpath.normpath(posixpath.join(folder, match[2])))
-        parts += [moved(whole[at : match.start()], posixpath.relpath(folder, "_static")), inner]
+        parts += [moved(whole[at : match.start()], folder), complete(site, _local(name, match[2]))]
         at = match.end()
-    return "".join([*parts, moved(whole[at:], posixpath.relpath(folder, "_static"))])
+    return "".join([*parts, moved(whole[at:], folder)])
 
 
 def bundle(site: Path, pages: dict[str, str], lean: Callable[[str, str], str]) -> None:
@@ -126,10 +125,10 @@ def bundle(site: Path, pages: dict[str, str], lean: Callable[[str, str], str]) -
             pages[page] = _later(_one_sheet(pages[page], page, set(names), sheet), options)
 
 
-def _local(page: str, address: str) -> str:
-    """Name of a file of the site that a page refers to."""
+def _local(name: str, address: str) -> str:
+    """Name of a file of the site that another one, a page or a style sheet, refers to."""
     path = unquote(urlsplit(address).path)
-    return posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
 
 
 def _one_sheet(text: str, page: str, names: set[str], sheet: str) -> str:

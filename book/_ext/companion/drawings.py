@@ -52,16 +52,14 @@ def path_data(data: str) -> str:
     >>> path_data("M 49.02 255.00 \\nL 287.03 255.00 \\nL 287.034 -0.00 \\nz\\n")
     'M49.02 255L287.03 255 287.03 0z'
     """
-    words, last = [], ""
+    words, command = [], ""
     for word in NUMBER.sub(lambda m: _short(m[0]), data).split():
-        if word == last and word in "LQC":
-            words.append(" ")
-        elif word.isalpha():
+        if not word.isalpha():
+            words.append(word if words and words[-1].isalpha() else f" {word}")
+        elif word != command or word not in "LQC":
             words.append(word)
-        else:
-            words.append(word if words and words[-1][-1:].isalpha() else f" {word}")
-        last = word if word.isalpha() else last
-    return "".join(words).replace("  ", " ")
+            command = word
+    return "".join(words)
 
 
 def slimmed(drawing: bytes) -> bytes:

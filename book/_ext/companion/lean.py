@@ -18,7 +18,7 @@ import tinycss2
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from companion.bundle import NEEDS_SCRIPT, SHEET, bundle
+from companion.bundle import SHEET, bundle
 
 LOGGER = logging.getLogger(__name__)
 ICONS = Path(__file__).parent / "icons"
@@ -201,7 +201,7 @@ def slim(app: Sphinx, exception: Exception | None) -> None:
         LOGGER.warning("icon %r has no drawing in %s", icon, ICONS.name)
     (static / ICON_SHEET).parent.mkdir(parents=True, exist_ok=True)
     (static / ICON_SHEET).write_text(sheet, encoding="utf-8")
-    names = used_names(pages.values(), scripts.values()) | MADE | {NEEDS_SCRIPT}
+    names = used_names(pages.values(), scripts.values()) | MADE
 
     def keep(name: str, sheet: str) -> str:
         return purge(sheet, None if name.startswith(OURS) else names)

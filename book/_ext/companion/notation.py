@@ -44,10 +44,9 @@ def place(env: BuildEnvironment, name: str) -> tuple[str, str] | None:
 def _breakable(literal: nodes.literal) -> nodes.literal:
     """Code that may end a line behind an opening bracket or a point, not within a name."""
     pieces = re.split(r"(?<=[(.])(?=\w)", literal.astext())
-    broken = nodes.literal("", "", classes=literal["classes"])
-    for piece in pieces:
-        broken += [nodes.raw("", "<wbr>", format="html")] if broken.children else []
-        broken += nodes.Text(piece)
+    broken = nodes.literal("", pieces[0], classes=literal["classes"])
+    for piece in pieces[1:]:
+        broken += [nodes.raw("", "<wbr>", format="html"), nodes.Text(piece)]
     return broken
 
 
@@ -98,10 +97,10 @@ class NotationDirective(SphinxDirective):
             meaning = f"{row['meaning']} {see if see.startswith('{eq}') or not see else f'({see})'}"
             code = ", ".join(f"`{name}`" for name in row.get("code", ()))
             for text in (row["symbol"], meaning, code, row.get("shape", "")):
-                parts = [nodes.paragraph("", "", *self._inline(text))]
-                for literal in list(parts[0].findall(nodes.literal)):
+                cell = nodes.paragraph("", "", *self._inline(text))
+                for literal in list(cell.findall(nodes.literal)):
                     literal.replace_self(_breakable(literal))
-                line += nodes.entry("", *parts)
+                line += nodes.entry("", cell)
             body += line
         group += body
         return nodes.table("", group, classes=["notation"])

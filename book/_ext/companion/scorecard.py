@@ -73,14 +73,10 @@ class ScorecardDirective(SphinxDirective):
     def _judged(self, record: dict[str, Any]) -> Row:
         unit = record.get("unit") or ""
         published = record.get("published")
-        measured = measurement(record.get("certified"), unit)
+        measured = formal(measurement(record.get("certified"), unit))
         if record.get("as_published") is not None:
             again = formal(measurement(record["as_published"], unit))
-            measured = (
-                f'{formal(measured)}<br><span class="aside">published protocol: {again}</span>'
-            )
-        else:
-            measured = formal(measured)
+            measured += f'<br><span class="aside">published protocol: {again}</span>'
         cells = {
             "Published": "–"
             if published is None

@@ -120,6 +120,7 @@ RULES: tuple[tuple[str, Any], ...] = (
     ),
     (r"(?<!\w)([A-Za-z])\^([A-Za-z0-9.]*\w)", r"\1<sup>\2</sup>"),
     (r"(</sub>|\)(?!['’]\w))['’]", r"\1<sup>⊤</sup>"),
+    (r"<sub>it</sub>", "<sub><i>it</i></sub>"),
     # -1 and .05
     (r"(?<![\w.-])-(?=[\d.])", "−"),
     (r"(?<![\w.])\.(?=\d)", "0."),
@@ -157,4 +158,4 @@ def formal(text: str) -> str:
         html = re.sub(pattern, replacement, html)
     parts = re.split(r"(<[^>]*>|&\w+;)", html)
     parts[::2] = [SYMBOL.sub(lambda m: f"<i>{m[0]}</i>", part) for part in parts[::2]]
-    return "".join(parts).replace("<sub>it</sub>", "<sub><i>it</i></sub>")
+    return "".join(parts)

@@ -42,11 +42,9 @@ VERBATIM = (
     nodes.math,
     nodes.FixedTextElement,
     nodes.literal,
-    nodes.raw,
     nodes.reference,
     nodes.field_name,
     addnodes.desc_signature,
-    addnodes.literal_strong,
     addnodes.literal_emphasis,
 )
 """Names and code, formulas that are drawn already, and links."""
