@@ -84,8 +84,8 @@ lock:
 	@echo "==> Resolving the newest versions in a fresh environment"
 	@rm -rf _build/lock-venv && mkdir -p _build
 	@python=$$($(FIND_PYTHON)) && "$$python" -m venv _build/lock-venv
-	@_build/lock-venv/bin/python -m pip --disable-pip-version-check install -q $(PIP_ARGS) -e ".[dev]"
-	@_build/lock-venv/bin/python -m attsvm.book.pins
+	@_build/lock-venv/bin/python -m pip --disable-pip-version-check install -q $(PIP_ARGS) -e ".[dev]" -e companion
+	@_build/lock-venv/bin/python -m tools.pins
 	@rm -rf _build/lock-venv
 
 # The newest versions live in an environment of their own; the lock is left alone. Chapters run one
@@ -95,7 +95,7 @@ drift: book
 	@echo "==> Installing the newest versions in a fresh environment"
 	@rm -rf _build/drift $(NEWEST) && mkdir -p _build/drift
 	@python=$$($(FIND_PYTHON)) && "$$python" -m venv $(NEWEST)
-	@$(NEWEST)/bin/python -m pip --disable-pip-version-check install -q $(PIP_ARGS) -e ".[book]"
+	@$(NEWEST)/bin/python -m pip --disable-pip-version-check install -q $(PIP_ARGS) -e . -e companion
 	@$(NEWEST)/bin/python -m pip --disable-pip-version-check freeze --exclude-editable \
 	  > _build/drift/newest.txt
 	@$(PY) -m attsvm list | grep -v "left out" | cut -d " " -f 1 | \
@@ -114,11 +114,11 @@ package: env
 clean:
 	@echo "==> Removing _build and the caches of the tools"
 	@rm -rf _build build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
-	@find attsvm tests benchmarks book -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find attsvm companion tools tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean
 	@echo "==> Removing the environment"
-	@rm -rf $(VENV) attsvm.egg-info
+	@rm -rf $(VENV) attsvm.egg-info companion/attsvm_companion.egg-info
 
 # Prints the interpreter to use. Every candidate is run, not just found: a shim may lead nowhere.
 FIND_PYTHON = \
@@ -138,7 +138,7 @@ FIND_PYTHON = \
 # One environment, made once and brought up to date when a pin or the metadata changes. Its scripts
 # hold its own path, so it is made anew in a folder that was moved or copied.
 env:
-	@wanted="$$(cat requirements.lock pyproject.toml | cksum) $$(pwd)"; \
+	@wanted="$$(cat requirements.lock pyproject.toml companion/pyproject.toml | cksum) $$(pwd)"; \
 	have=$$(cat $(STAMP) 2>/dev/null); \
 	if [ "$$have" = "$$wanted" ] && [ -x $(PY) ]; then exit 0; fi; \
 	if [ -d $(VENV) ]; then \
@@ -157,5 +157,5 @@ env:
 	rm -f $(STAMP); \
 	echo "==> Installing the packages of requirements.lock (some minutes the first time)"; \
 	$(PIP) install -q $(PIP_ARGS) -r requirements.lock || exit 1; \
-	$(PIP) install -q --no-deps --no-build-isolation -e . || exit 1; \
+	$(PIP) install -q --no-deps --no-build-isolation -e . -e companion || exit 1; \
 	echo "$$wanted" > $(STAMP)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _MODULES = (
-    "cache",
+    "chunks",
     "claims",
     "datasets",
     "descent",
@@ -36,7 +36,7 @@ _MODULES = (
 __all__ = ["AttentionProblem", "__version__", *_MODULES]
 
 if TYPE_CHECKING:
-    from attsvm import cache as cache
+    from attsvm import chunks as chunks
     from attsvm import claims as claims
     from attsvm import datasets as datasets
     from attsvm import descent as descent

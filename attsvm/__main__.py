@@ -2,7 +2,7 @@
 
 import sys
 
-from attsvm.book.cli import main
+from attsvm.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

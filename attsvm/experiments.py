@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attsvm import _checks, _cluster
-from attsvm.cache import CacheError, Store, key_of, plain
+from attsvm.chunks import CacheError, Store, key_of, plain
 from attsvm.errors import ArgumentError, AttsvmError
 from attsvm.selection import Ledger
 
@@ -148,7 +148,7 @@ def run(
     cache
         Folder for finished chunks; by default the environment's ``ATTSVM_CACHE``, else none.  A
         chunk is found again when the function's code, the values it uses, the seeds, the package
-        source, the versions and the machine are the same; see `attsvm.cache`.
+        source, the versions and the machine are the same; see `attsvm.chunks`.
     progress
         Whether to show a bar.
 

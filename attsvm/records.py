@@ -101,14 +101,13 @@ def versions() -> dict[str, str]:
 
 
 def source_hash() -> str:
-    """Fingerprint of the source that results depend on: all but the rebuild and its commands."""
+    """Fingerprint of the package's source."""
     root = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root)
-        if relative.parts[0] not in ("book", "commands"):
-            digest.update(f"{relative.as_posix()}\0".encode())
-            digest.update(path.read_bytes())
+        digest.update(f"{relative.as_posix()}\0".encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

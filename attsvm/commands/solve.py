@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from attsvm.cli import FAILED, OK, Commands, add
 from attsvm.commands import problems
-from attsvm.commands.common import FAILED, OK, Commands, add
 from attsvm.errors import ArgumentError
 
 __all__ = ["register"]
@@ -37,9 +37,13 @@ TRAINED = ["labels", "v", "V", "ridge", "W", "K", "Q"]
 def register(commands: Commands) -> None:
     """Add the command."""
     parser = add(
-        commands, "solve", run, "Solve the attention SVM of a problem in a file.", DESCRIPTION
+        commands,
+        "solve",
+        run,
+        "Solve the attention SVM of a problem in a file.",
+        DESCRIPTION,
+        EPILOG,
     )
-    parser.epilog = EPILOG
     parser.add_argument("problem", metavar="FILE", help="the problem, .npz or .json")
     parser.add_argument(
         "--norm",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from attsvm.cli import FAILED, OK, Commands, add
 from attsvm.commands import problems
-from attsvm.commands.common import FAILED, OK, Commands, add
 from attsvm.commands.solve import with_files
 from attsvm.errors import ArgumentError
 
@@ -40,8 +40,8 @@ OPTIONAL = ["v", "V", "ridge", "mask", "W", "K", "Q"]
 
 def register(commands: Commands) -> None:
     """Add the command."""
-    parser = add(commands, "train", run, "Train attention on a problem in a file.", DESCRIPTION)
-    parser.epilog = EPILOG
+    summary = "Train attention on a problem in a file."
+    parser = add(commands, "train", run, summary, DESCRIPTION, EPILOG)
     parser.add_argument("problem", metavar="FILE", help="the problem, .npz or .json")
     parser.add_argument(
         "--parameterization", choices=["W", "KQ"], default="W", help="what is trained (default: W)"

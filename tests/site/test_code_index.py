@@ -19,7 +19,7 @@ import attsvm
 from attsvm.claims import registry
 
 sys.path.append(str(smallbook.EXTENSIONS))
-from companion import register
+from companion.site import register
 
 REGISTER = register.read(smallbook.REPOSITORY)
 assert REGISTER is not None

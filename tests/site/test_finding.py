@@ -19,11 +19,11 @@ from bs4 import BeautifulSoup, Tag
 from playwright.sync_api import Browser
 from pybtex.database import parse_string
 
-from attsvm.book import serve
-from attsvm.book.layout import Layout
+from companion.build.layout import Layout
+from companion.ship import serve
 
 sys.path.append(str(smallbook.EXTENSIONS))
-from companion import citation, launch
+from companion.site import citation, launch
 
 CITATION = yaml.safe_load((smallbook.REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
 

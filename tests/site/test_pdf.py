@@ -16,8 +16,8 @@ import yaml
 from pypdf import PdfReader
 from pypdf.generic import IndirectObject
 
-from attsvm.book.pdf import NAME
-from attsvm.book.stitch import outline
+from companion.ship.pdf import NAME
+from companion.ship.stitch import outline
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page
 
 sys.path.append(str(smallbook.EXTENSIONS))
-from companion.previews import cut
+from companion.site.previews import cut
 
 CALL = re.compile(r'attsvmPreviews\("([\w/-]+)", "([\w+/=]+)"\);\n')
 CHAPTER = "book/05-local-convergence/cones.html"

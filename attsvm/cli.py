@@ -1,0 +1,133 @@
+"""The ``attsvm`` command line: `solve`, `train`, and the commands that are installed beside them.
+
+A distribution adds commands by an entry point in the group ``attsvm.commands`` that names a
+function ``register(commands)``; the companion tool of this repository does.  Modules import
+argparse and little else when they are loaded: ``attsvm --help`` loads all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from attsvm import __version__
+from attsvm.errors import ArgumentError, AttsvmError
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+else:
+    Commands = object
+
+__all__ = ["FAILED", "GROUP", "INTERRUPTED", "OK", "USAGE", "Commands", "add", "complain", "main"]
+
+GROUP = "attsvm.commands"
+"""Entry point group of functions that add commands."""
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes of every command."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments
+        By default those of the process.
+
+    Returns
+    -------
+    int
+        0 if all went well, 1 if something failed, 2 for wrong usage, 130 if interrupted.
+    """
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return options.run(options)
+    except ArgumentError as error:
+        complain(str(error))
+        return USAGE
+    except AttsvmError as error:
+        complain(str(error))
+        return FAILED
+    except OSError as error:
+        # A full disk, a folder that has gone: the reason is the machine's, not the program's.
+        complain(f"{error.strerror or error}: {error.filename or 'while writing the output'}")
+        return FAILED
+    except KeyboardInterrupt:
+        complain(getattr(options, "interrupted", "interrupted; finished chapters are kept"))
+        return INTERRUPTED
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _parser() -> argparse.ArgumentParser:
+    from attsvm.commands import solve, train
+
+    parser = argparse.ArgumentParser(
+        prog="attsvm",
+        description="The companion to 'Transformers as Support Vector Machines': solve or train a "
+        "problem of your own; in a checkout also rebuild the book and run its chapters.",
+        epilog="Exit codes: 0 all well, 1 something failed, 2 wrong usage, 130 interrupted.",
+    )
+    parser.add_argument("--version", action="version", version=f"attsvm {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    solve.register(commands)
+    train.register(commands)
+    for plugin in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: p.name):
+        plugin.load()(commands)
+    return parser
+
+
+def add(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    summary: str,
+    description: str = "",
+    epilog: str = "",
+) -> argparse.ArgumentParser:
+    """Add a command.
+
+    Parameters
+    ----------
+    commands
+        The command line's commands.
+    name
+        What the user types.
+    run
+        Takes the parsed options, returns the exit code.
+    summary
+        One sentence for ``attsvm --help``.
+    description, epilog
+        Text of the command's own help, its lines kept as they are; by default the summary.
+
+    Returns
+    -------
+    ArgumentParser
+        To add options to.
+    """
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=description or summary,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def complain(text: str) -> None:
+    """Say on standard error what is wrong."""
+    print(f"attsvm: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

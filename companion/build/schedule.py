@@ -1,0 +1,431 @@
+"""Run the chapters that must run, a few at a time, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+
+from attsvm import chunks
+from companion.build.cache import Decision, Entry, siblings, store
+from companion.build.chapters import KERNEL, Chapter
+from companion.build.layout import Layout, commit, source_date
+from companion.build.progress import Progress
+from companion.build.warm import Warm, WarmChapter, pays
+from companion.errors import ChapterError
+
+__all__ = ["Job", "environment", "execute", "launch", "prepare_fonts", "run", "settle"]
+
+# Seconds that a process gets to end by itself before it is killed.
+GRACE = 5.0
+
+
+def environment(layout: Layout) -> dict[str, str]:
+    """The environment of kernels and of Jupyter Book: the user's, less what could change outputs.
+
+    Parameters
+    ----------
+    layout
+        Where the book lies.
+    """
+    # Python's own switches would change warnings and imports; PYTHONPATH stays, it is a choice.
+    dropped = {"PYTHONWARNINGS", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONOPTIMIZE"}
+    # The reader's own cache of experiments would let a chapter skip what it is meant to compute; it
+    # gets one of its own, which lives until the chapter is done.
+    dropped |= {"MPLBACKEND", "ATTSVM_CACHE"}
+    values = {key: value for key, value in os.environ.items() if key not in dropped}
+    for name in ("ipython", "jupyter", "matplotlib"):
+        (layout.settings / name).mkdir(parents=True, exist_ok=True)
+    threads = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")
+    return values | {
+        # One thread each: two chapters run side by side, and sums keep their order.
+        **{f"{name}_NUM_THREADS": "1" for name in threads},
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+        "SOURCE_DATE_EPOCH": str(source_date(layout.root)),
+        # A reader's own profile, kernels and style must not reach the book.
+        "IPYTHONDIR": str(layout.settings / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(layout.settings / "jupyter"),
+        "JUPYTER_DATA_DIR": str(layout.settings / "jupyter"),
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "MPLCONFIGDIR": str(layout.settings / "matplotlib"),
+        # The rebuild shows progress by cells; a bar inside a page would be frozen noise.
+        "TQDM_DISABLE": "1",
+        # Debuggers are not used here, and say so at length.
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+
+
+@dataclass
+class Job:
+    """A chapter that is being executed in a process of its own.
+
+    Attributes
+    ----------
+    name
+        The chapter's id.
+    folder
+        Scratch space; the results are made in it.
+    log
+        What the process prints.
+    process
+        `companion.build.execute`, which has the kernel for a child.
+    progress
+        Where it says how many cells are done.
+    started
+        On the clock `time.perf_counter`, in seconds.
+    resumed
+        How many chunks of experiments an earlier, unfinished execution has left.
+    """
+
+    name: str
+    folder: Path
+    log: Path
+    process: subprocess.Popen[bytes] | WarmChapter
+    progress: IO[bytes]
+    started: float
+    resumed: int = 0
+
+
+def run(
+    layout: Layout, decisions: Sequence[Decision], *, jobs: int, progress: Progress
+) -> dict[str, Entry]:
+    """Execute chapters and keep their results.
+
+    Parameters
+    ----------
+    layout
+        Where the book lies.
+    decisions
+        What to execute, in this order.
+    jobs
+        How many chapters run at the same time.
+    progress
+        Told how far they are.
+
+    Returns
+    -------
+    dict
+        The entry of every chapter, by id.
+
+    Raises
+    ------
+    ChapterError
+        As soon as one chapter fails; the others are stopped, finished ones stay in the cache.
+    """
+    if not decisions:
+        return {}
+    base = environment(layout) | {"ATTSVM_COMMIT": commit(layout.root)}
+    prepare_fonts(base)
+    warm = Warm(base) if pays(len(decisions)) else None
+    by_name = {decision.chapter.id: decision for decision in decisions}
+    finished: dict[str, Entry] = {}
+
+    def start(name: str) -> Job:
+        return _start(layout, by_name[name], base, warm, progress)
+
+    def finish(job: Job) -> None:
+        prepared = settle(job)
+        finished[job.name] = store(layout, by_name[job.name], prepared)
+        shutil.rmtree(job.folder)
+        # What the chapter leaves is kept whole from here on; its chunks have served.
+        shutil.rmtree(layout.chunks / job.name, ignore_errors=True)
+
+    try:
+        execute(list(by_name), start, finish, jobs=jobs, progress=progress)
+    finally:
+        if warm is not None:
+            warm.close()
+    shutil.rmtree(layout.chunks, ignore_errors=True)
+    return finished
+
+
+def execute(
+    names: Sequence[str],
+    start: Callable[[str], Job],
+    finish: Callable[[Job], None],
+    *,
+    jobs: int,
+    progress: Progress,
+) -> None:
+    """Execute chapters, a few at a time; if one fails or the user interrupts, end the others.
+
+    Parameters
+    ----------
+    names
+        What to execute, in this order.
+    start
+        Launches the job of a name.
+    finish
+        Takes the results of a job that has ended; its error ends the others.
+    jobs
+        How many run at the same time.
+    progress
+        Told how far they are.
+    """
+    waiting = list(names)
+    running: list[Job] = []
+    try:
+        with selectors.DefaultSelector() as selector:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    job = start(waiting.pop(0))
+                    running.append(job)
+                    selector.register(job.progress, selectors.EVENT_READ, job)
+                    progress.start(job.name)
+                events = selector.select(timeout=1.0)
+                if not events:
+                    progress.tick()
+                for selected, _ in events:
+                    job = selected.data
+                    line = job.progress.readline()
+                    if line:
+                        event = json.loads(line)
+                        progress.advance(job.name, event["done"], event["total"])
+                        continue
+                    # End of file: the process is ending.
+                    selector.unregister(job.progress)
+                    _end(job, finish, progress)
+                    running.remove(job)
+    finally:
+        for job in running:
+            _kill(job.process)
+            job.progress.close()
+        progress.close()
+
+
+def _end(job: Job, finish: Callable[[Job], None], progress: Progress) -> None:
+    job.process.wait()
+    job.progress.close()
+    seconds = time.perf_counter() - job.started
+    try:
+        finish(job)
+    except ChapterError:
+        progress.finish(job.name, f"FAILED after {seconds:.1f} s")
+        raise
+    progress.finish(job.name, f"done in {seconds:.1f} s")
+
+
+def prepare_fonts(base: Mapping[str, str]) -> None:
+    """Let matplotlib build its font list once: within a chapter it would warn about the wait."""
+    if not list(Path(base["MPLCONFIGDIR"]).glob("fontlist-*.json")):
+        subprocess.run(
+            [sys.executable, "-c", "import matplotlib.font_manager"],
+            env=dict(base),
+            capture_output=True,
+            check=False,  # whatever is wrong with matplotlib, the chapter that needs it will say
+        )
+
+
+def _start(
+    layout: Layout,
+    decision: Decision,
+    base: Mapping[str, str],
+    warm: Warm | None,
+    progress: Progress,
+) -> Job:
+    """Start a chapter of the book, which goes on where an earlier build was cut off."""
+    chapter = decision.chapter
+    # Quick and full runs have nothing in common, and must not remove each other's.
+    kept = layout.chunks / chapter.id / decision.profile
+    if decision.forced:
+        shutil.rmtree(kept, ignore_errors=True)
+    # Said here: a warning within the chapter would fail it.
+    for entry in chunks.sweep(kept):
+        progress.say(f"  {chapter.id}: {entry.path} {entry.problem}; computing it anew")
+    resumed = sum(1 for _ in chunks.entries(kept))
+    if resumed:
+        progress.say(f"  {chapter.id}: {resumed} chunks of an unfinished run are kept")
+    job = launch(
+        layout,
+        chapter,
+        decision.profile,
+        chapter.parameters(decision.profile),
+        base,
+        more={"ATTSVM_CACHE": str(kept)},
+        warm=warm,
+    )
+    job.resumed = resumed
+    return job
+
+
+def launch(
+    layout: Layout,
+    chapter: Chapter,
+    profile: str,
+    parameters: Mapping[str, Any],
+    base: Mapping[str, str],
+    *,
+    more: Mapping[str, str] | None = None,
+    warm: Warm | None = None,
+    strict: bool = True,
+) -> Job:
+    """Start the process that executes a chapter.
+
+    Parameters
+    ----------
+    layout
+        Where the book lies; scratch space and logs go below its output folder.
+    chapter
+        The chapter.
+    profile
+        What the chapter is told it runs in.
+    parameters
+        Values that replace those of the parameters cell.
+    base
+        The environment, see `environment`.
+    more
+        What this chapter's environment has besides.
+    warm
+        The process to fork it from, if there is one.
+    strict
+        Whether warnings and memory addresses fail the chapter; else they become ``notes.json``.
+    """
+    folder = layout.work / "chapters" / chapter.id
+    if folder.exists():
+        shutil.rmtree(folder)
+    cwd, results = folder / "cwd", folder / "results"
+    cwd.mkdir(parents=True)
+    results.mkdir()
+    # A private copy of the chapter's folder: whatever the chapter writes stays out of the sources.
+    for name, path in siblings(chapter).items():
+        (cwd / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, cwd / name)
+    cells = chapter.notebook["cells"]
+    request = {
+        "notebook": "source.ipynb",
+        "parameters": dict(parameters),
+        "parameters_cell": cells.index(chapter.parameters_cell),
+        "kernel": KERNEL,
+        "cwd": str(cwd),
+        "strict": strict,
+    }
+    # As it was when the decision was made; the file may be edited while others run.
+    (folder / "source.ipynb").write_text(json.dumps(chapter.notebook), encoding="utf-8")
+    (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+    log = layout.logs / f"{chapter.id}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    environ = {
+        "ATTSVM_OUTPUT": str(results),
+        "ATTSVM_CHAPTER": chapter.id,
+        "ATTSVM_PROFILE": profile,
+    } | dict(more or {})
+    reading, writing = os.pipe()
+    process: subprocess.Popen[bytes] | WarmChapter
+    with log.open("wb") as stream:
+        if warm is not None:
+            process = warm.start(folder, environ, writing, stream.fileno())
+        else:
+            process = _process(folder, dict(base) | environ, writing, stream)
+    os.close(writing)
+    pipe = os.fdopen(reading, "rb")
+    return Job(chapter.id, folder, log, process, pipe, time.perf_counter())
+
+
+def _process(
+    folder: Path, environ: Mapping[str, str], progress: int, log: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "companion.build.execute", "request.json", str(progress)],
+        cwd=folder,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        pass_fds=[progress],
+        # Ctrl-C in the terminal reaches the rebuild only, which then ends its children.
+        start_new_session=True,
+    )
+
+
+def settle(job: Job) -> Path:
+    """Put together what a chapter that has ended leaves.
+
+    Returns
+    -------
+    Path
+        A folder in the job's with ``notebook.ipynb``, ``results/`` and ``time.json``.
+
+    Raises
+    ------
+    ChapterError
+        If the chapter failed.
+    """
+    code = job.process.wait()
+    if code != 0:
+        raise _failure(job, code)
+    prepared = job.folder / "prepared"
+    prepared.mkdir()
+    for name in ("notebook.ipynb", "results"):
+        os.rename(job.folder / name, prepared / name)
+    for kind in ("figures", "claims"):
+        (prepared / "results" / kind).mkdir(exist_ok=True)
+    times = json.loads((job.folder / "time.json").read_text(encoding="utf-8"))
+    times["kernel"] = _take_times(prepared / "results" / "times")
+    if job.resumed:
+        # The seconds are those of this execution only: a part of the work had been done before.
+        times["resumed"] = job.resumed
+    (prepared / "time.json").write_text(json.dumps(times, sort_keys=True), encoding="utf-8")
+    return prepared
+
+
+def _take_times(folder: Path) -> dict[str, Any]:
+    """Collect times that the kernel measured, away from the results, which must not vary."""
+    if not folder.is_dir():
+        return {}
+    times = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("*.json"))
+    }
+    shutil.rmtree(folder)
+    return times
+
+
+def _failure(job: Job, code: int) -> ChapterError:
+    path = job.folder / "error.json"
+    if not path.is_file():
+        tail = job.log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:]
+        return ChapterError(
+            f"chapter {job.name}: its process ended with code {code}", [*tail, f"log: {job.log}"]
+        )
+    error = json.loads(path.read_text(encoding="utf-8"))
+    if error["cell"] is None:
+        where = f"chapter {job.name}"
+    else:
+        lines = [line for line in error["source"].splitlines() if line.strip()]
+        first = f" ({lines[0].strip()})" if lines else ""
+        where = f"chapter {job.name}, cell {error['cell']}{first}"
+    return ChapterError(f"{where} failed", [*error["traceback"].splitlines(), f"log: {job.log}"])
+
+
+def _kill(process: subprocess.Popen[bytes] | WarmChapter) -> None:
+    """End a chapter's process with its kernel, and whatever workers the kernel has."""
+    try:
+        root = psutil.Process(process.pid)
+        family = [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        process.wait()
+        return
+    for member in family:
+        _signal(member, "terminate")
+    _, alive = psutil.wait_procs(family, timeout=GRACE)
+    for member in alive:
+        _signal(member, "kill")
+    process.wait()
+
+
+def _signal(member: psutil.Process, method: str) -> None:
+    try:
+        getattr(member, method)()
+    except psutil.NoSuchProcess:
+        return  # it ended in the meantime, which is what was wanted

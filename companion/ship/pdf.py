@@ -1,0 +1,204 @@
+"""The whole book on paper: one PDF, printed by a browser from the pages of the site."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from attsvm import __version__
+from companion.build.guard import exclusive
+from companion.build.layout import Layout, commit
+from companion.build.progress import Progress
+from companion.errors import BuildError
+from companion.ship.stitch import Part, outline, stitch
+
+__all__ = ["NAME", "make"]
+
+NAME = "attsvm-book.pdf"
+"""The file, in the site's root."""
+MARKS = re.compile(r"<!--book-pdf-->(?:.*?<!--/book-pdf-->)?", re.DOTALL)
+"""Where a page may offer the PDF; nothing is shown there until there is one."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+# Width of the text on A4 with the margins of paper.css, in pixels of 1/96 inch.
+WIDTH = round((210 - 2 * 20) / 25.4 * 96)
+# Widths of formulas, which the print style sheet needs to shrink what is too wide.
+MEASURE = """async () => {
+    await document.fonts.ready;
+    await Promise.all([...document.images].map((image) => image.decode().catch(() => null)));
+    for (const drawn of document.querySelectorAll(".formula .katex-html")) {
+        const boxes = [...drawn.querySelectorAll(".katex-base")]
+            .map((one) => one.getBoundingClientRect());
+        const width = Math.max(...boxes.map((one) => one.right))
+            - Math.min(...boxes.map((one) => one.left));
+        const display = drawn.closest(".katex-display");
+        const em = parseFloat(getComputedStyle(display).fontSize);
+        display.style.setProperty("--ems", Math.ceil(width / em + 1));
+    }
+    return [...document.images].filter((image) => !image.naturalWidth).map((image) => image.src);
+}"""
+TIMES = ("results/times.js", "how-long.js")
+"""What fills the tables of measured times."""
+# Their links lead to pages of the site.
+UNLINKED = """() => document.querySelectorAll("[id$=times-of-chapters] a")
+    .forEach((link) => link.replaceWith(link.textContent))"""
+NUMBER = """(pages) => {
+    for (const place of document.querySelectorAll(".page-number"))
+        place.textContent = pages[place.dataset.part];
+}"""
+
+
+def make(layout: Layout) -> Path:
+    """Print the last site and offer the PDF on its pages.
+
+    Parameters
+    ----------
+    layout
+        Where the book and its last site lie.
+
+    Returns
+    -------
+    Path
+        The PDF, in the site.
+
+    Raises
+    ------
+    BuildError
+        If there is no site, no browser, a picture is missing, or a part is not found in the PDF.
+    """
+    progress = Progress()
+    with exclusive(layout, progress.say):
+        if not (layout.site / "index.html").is_file():
+            raise BuildError(f"no site in {layout.site}", ["build it first: attsvm build"])
+        try:
+            toc = yaml.safe_load(layout.toc.read_text(encoding="utf-8"))
+            document, parts = stitch(layout.site, outline(toc), _front(layout))
+            layout.work.mkdir(parents=True, exist_ok=True)
+            source = layout.work / "book.html"
+            source.write_text(document, encoding="utf-8")
+            progress.say(f"Printing {len(parts)} pages of the site")
+            target = layout.site / NAME
+            made = layout.work / NAME
+            count = _print(layout, source, made, parts)
+            os.replace(made, target)
+        finally:
+            shutil.rmtree(layout.work, ignore_errors=True)
+        _offer(layout.site, count, target.stat().st_size)
+        progress.say(f"Done: {count} pages, {target.stat().st_size / 1e6:.1f} MB")
+    return target
+
+
+def _front(layout: Layout) -> str:
+    """The title page."""
+    config = yaml.safe_load(layout.config.read_text(encoding="utf-8"))
+    title, _, subtitle = str(config["title"]).partition(", ")
+    times = layout.site / "_static" / "results" / "times.json"
+    profile = json.loads(times.read_text(encoding="utf-8"))["profile"]
+    logo = (layout.site / "_static" / "logo.svg").absolute().as_uri()
+    address = escape(config["repository"]["url"])
+    # As on the pages: no link to a repository that is not open yet.
+    published = config["sphinx"]["config"].get("companion_published", True)
+    source = f'Source: <a href="{address}">{address}</a>. ' if published else ""
+    note = (
+        f"Version {escape(__version__)}, state {commit(layout.root)[:12]}, executed with profile "
+        f"“{escape(profile)}”. Printed from the pages of the site, which also holds what is left "
+        "out here: folded code, the passport of every figure, its data, and the explorer. "
+        f"{source}Prose and figures CC BY 4.0, code MIT."
+    )
+    return (
+        f'<header class="front"><img src="{logo}" alt=""><p class="front-title">{escape(title)}</p>'
+        f'<p class="front-subtitle">{escape(subtitle)}</p><p>{escape(str(config["author"]))}</p>'
+        f'<p class="front-note">{note}</p></header>'
+    )
+
+
+def _print(layout: Layout, source: Path, target: Path, parts: list[Part]) -> int:
+    """Print twice: the second time the contents know the pages. Gives the number of pages."""
+    try:
+        import pikepdf  # noqa: F401  # needed at the end: better to miss it before the work
+        import pypdf  # noqa: F401
+        from playwright.sync_api import Error, sync_playwright
+    except ImportError as error:
+        raise BuildError("printing needs the extra pdf", ['pip install "attsvm[pdf]"']) from error
+
+    given = os.environ.get("ATTSVM_CHROMIUM") or next(
+        filter(None, map(shutil.which, BROWSERS)), None
+    )
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=given, args=FLAGS)
+            page = browser.new_page(viewport={"width": WIDTH, "height": 1000})
+            page.set_default_timeout(300_000)
+            page.goto(source.absolute().as_uri(), wait_until="load")
+            page.emulate_media(media="print")
+            for name in TIMES:
+                if (script := layout.site / "_static" / name).is_file():
+                    page.add_script_tag(path=script)
+            page.evaluate(UNLINKED)
+            missing = page.evaluate(MEASURE)
+            if missing:
+                raise BuildError("pictures could not be printed", missing)
+            options: dict[str, Any] = {
+                "path": str(target),
+                "prefer_css_page_size": True,
+                "print_background": True,
+                "outline": True,
+                "tagged": True,
+            }
+            page.pdf(**options)
+            page.evaluate(NUMBER, _places(target, parts)[0])
+            page.pdf(**options)
+            browser.close()
+        _pack(target)
+    except Error as error:
+        raise BuildError(
+            "the browser could not print the book", str(error).splitlines()[:3]
+        ) from error
+    return _places(target, parts)[1]
+
+
+def _pack(pdf: Path) -> None:
+    """Write the same document in half the bytes: the browser leaves its tags uncompressed."""
+    import pikepdf
+
+    with pikepdf.open(pdf, allow_overwriting_input=True) as document:
+        document.save(pdf, object_stream_mode=pikepdf.ObjectStreamMode.generate)
+
+
+def _places(pdf: Path, parts: list[Part]) -> tuple[dict[str, int], int]:
+    """On which page each part begins, and how many pages there are."""
+    from pypdf import PdfReader
+
+    reader = PdfReader(pdf)
+    named = {name.removeprefix("/"): place for name, place in reader.named_destinations.items()}
+    lost = [part.page for part in parts if part.anchor not in named]
+    if lost:
+        raise BuildError("parts of the book are not in the PDF", lost)
+    places = {}
+    for part in parts:
+        number = reader.get_destination_page_number(named[part.anchor])
+        if number is None:
+            raise BuildError(f"page {part.page}: its place in the PDF is not known")
+        places[part.anchor] = number + 1
+    return places, len(reader.pages)
+
+
+def _offer(site: Path, count: int, size: int) -> None:
+    """Link the PDF wherever a page has a place for it."""
+    for path in sorted(site.rglob("*.html")):
+        text = path.read_text(encoding="utf-8")
+        if "<!--book-pdf-->" not in text:
+            continue
+        address = Path(os.path.relpath(site / NAME, path.parent)).as_posix()
+        link = (
+            f'<!--book-pdf--><a href="{address}" download>The whole book as PDF</a> '
+            f"({count} pages, {size / 1e6:.1f} MB)<!--/book-pdf-->"
+        )
+        path.write_text(MARKS.sub(link, text), encoding="utf-8")

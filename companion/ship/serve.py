@@ -1,0 +1,63 @@
+"""A local preview of the site."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+from http import HTTPStatus
+from pathlib import Path
+
+from companion.build.layout import Layout
+from companion.errors import BuildError
+
+__all__ = ["server"]
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves files; quiet about success, and never from a browser's cache."""
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer as the hosts of static sites do: what is not there gets the page for that."""
+        page = Path(self.directory) / "404.html"
+        if code != HTTPStatus.NOT_FOUND or not page.is_file():
+            super().send_error(code, message, explain)
+            return
+        body = page.read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        if not str(code).startswith(("2", "3")):
+            super().log_request(code, size)
+
+
+def server(layout: Layout, host: str, port: int) -> http.server.ThreadingHTTPServer:
+    """Make a server for the last site that was built.
+
+    Parameters
+    ----------
+    layout
+        Where the output lies.
+    host, port
+        Where to listen; port 0 takes any free one.
+
+    Raises
+    ------
+    BuildError
+        If there is no site yet, or the port is taken.
+    """
+    if not (layout.site / "index.html").is_file():
+        raise BuildError(f"no site in {layout.site}", ["build it first: attsvm build"])
+    handler = functools.partial(_Handler, directory=str(layout.site))
+    try:
+        return http.server.ThreadingHTTPServer((host, port), handler)
+    except OSError as error:
+        raise BuildError(f"cannot listen on {host}:{port}", [str(error)]) from error

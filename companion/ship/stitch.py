@@ -1,0 +1,200 @@
+"""One long page out of all pages of the site, to be printed.
+
+The parts are the very articles that readers see: anchors get the name of their page in front, links
+between pages become links inside the document, and what only makes sense on a screen goes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from companion.errors import BuildError
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+__all__ = ["Part", "outline", "stitch"]
+
+SCREEN_ONLY = (
+    "script, .on-dark, .headerlink, .copybtn, .figure-links, .passport, .screen-only, "
+    "details.hide, button, .katex-mathml, .gallery-filter, noscript, .toctree-wrapper"
+)
+"""What a printed page leaves out: among it folded code and passports, which the site has."""
+LEFT_OUT = ("book/gallery", "book/api", "book/404")
+"""Pages that repeat the book in another order, or that are made for looking things up."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A page of the book: its name without suffix, its depth in the contents, its title."""
+
+    page: str
+    depth: int
+    title: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """Where the part begins in the long page."""
+        return f"p-{self.page.replace('/', '-')}"
+
+
+def outline(toc: dict[str, Any]) -> list[Part]:
+    """The pages in the order of the table of contents.
+
+    Parameters
+    ----------
+    toc
+        Content of ``_toc.yml``.
+    """
+    parts: list[Part] = []
+
+    def walk(entry: dict[str, Any], depth: int) -> None:
+        name = entry.get("file") or entry.get("root")
+        if name and not str(name).startswith(LEFT_OUT):
+            page = PurePosixPath(str(name))
+            page = page.with_suffix("") if page.suffix in (".md", ".ipynb") else page
+            parts.append(Part(str(page), depth))
+        for key in ("parts", "chapters", "sections", "entries"):
+            for child in entry.get(key, ()):
+                walk(child, depth if key in ("parts", "chapters") else depth + 1)
+
+    walk(toc, 0)
+    return parts
+
+
+def stitch(site: Path, parts: Sequence[Part], front: str) -> tuple[str, list[Part]]:
+    """Put the articles of a site one behind the other.
+
+    Parameters
+    ----------
+    site
+        Folder of the built site.
+    parts
+        Which pages, in which order.
+    front
+        HTML of the title page.
+
+    Returns
+    -------
+    str
+        A complete HTML document that refers to files of the site by absolute address.
+    list of Part
+        The parts with their titles.
+
+    Raises
+    ------
+    BuildError
+        If a page is missing or has no article.
+    """
+    from bs4 import BeautifulSoup
+
+    bodies, titled = [], []
+    known = {part.page: part for part in parts}
+    for part in parts:
+        path = site / f"{part.page}.html"
+        if not path.is_file():
+            raise BuildError(f"page {part.page}: is in the table of contents but not in the site")
+        soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        article = soup.select_one("article.bd-article")
+        heading = article.select_one("h1") if article else None
+        if article is None or heading is None:
+            raise BuildError(f"page {part.page}: has no article with a heading to print")
+        for name in article.select(SCREEN_ONLY):
+            name.decompose()
+        title = heading.get_text().replace("\u200b", "").strip()
+        titled.append(Part(part.page, part.depth, title))
+        _demote(article, part.depth)
+        _localise(article, part, known, site)
+        bodies.append(
+            f'<section class="part depth-{part.depth}" id="{part.anchor}" '
+            f'style="page: {part.anchor}">{article.decode_contents()}</section>'
+        )
+    return _document(site, front, titled, bodies), titled
+
+
+def _demote(article: Tag, depth: int) -> None:
+    """Headings of a page below another page's are one level lower, in the outline too."""
+    for level in range(6, 0, -1):
+        for heading in article.select(f"h{level}"):
+            names = [str(name) for name in heading.get_attribute_list("class") if name]
+            heading["class"] = " ".join([*names, f"print-h{level}"])
+            heading.name = f"h{min(level + depth, 6)}"
+
+
+def _localise(article: Tag, part: Part, known: dict[str, Part], site: Path) -> None:
+    """Make anchors unique, links internal, and files absolute."""
+    here = PurePosixPath(part.page).parent
+    for tag in article.select("[id]"):
+        tag["id"] = f"{part.anchor}-{tag['id']}"
+    for tag in article.select("[for], [aria-labelledby], [aria-describedby]"):
+        for name in ("for", "aria-labelledby", "aria-describedby"):
+            tag.attrs.pop(name, None)
+    for image in article.select("img[src]"):
+        image["src"] = _file(site, here, str(image["src"]))
+        image["loading"] = "eager"
+    for link in article.select("a[href]"):
+        parts = urlsplit(str(link["href"]))
+        if parts.scheme in ("http", "https", "mailto"):
+            continue
+        path = os.path.normpath(here / unquote(parts.path)) if parts.path else f"{part.page}.html"
+        target = known.get(path.removesuffix(".html"))
+        if target is None:
+            link.unwrap()  # a file of the site, or a page that is not printed
+        elif parts.fragment:
+            link["href"] = f"#{target.anchor}-{unquote(parts.fragment)}"
+        else:
+            link["href"] = f"#{target.anchor}"
+    for formula in article.select(".katex"):
+        formula["role"] = "math"
+
+
+def _file(site: Path, here: PurePosixPath, address: str) -> str:
+    return (site / os.path.normpath(here / unquote(urlsplit(address).path))).absolute().as_uri()
+
+
+def _document(site: Path, front: str, parts: Sequence[Part], bodies: Sequence[str]) -> str:
+    """The long page with a title page and a table of contents, page numbers left open."""
+    rows = "".join(
+        f'<li class="depth-{part.depth}"><a href="#{part.anchor}">{escape(part.title)}</a>'
+        f'<span class="page-number" data-part="{part.anchor}"></span></li>'
+        for part in parts
+    )
+    sheets = "".join(
+        f'<link rel="stylesheet" href="{path.absolute().as_uri()}">' for path in _sheets(site)
+    )
+    # Each part is a page type of its own, so that its title stands at the head of its pages.
+    heads = "".join(
+        f"@page {part.anchor} {{ @top-left {{ content: {_css_string(part.title)}; }} }}\n"
+        for part in parts
+    )
+    return (
+        '<!DOCTYPE html><html lang="en-GB" data-theme="light" data-mode="light"><head>'
+        f'<meta charset="utf-8"><title>{escape(parts[0].title)}</title>{sheets}'
+        f'<style>{heads}</style></head><body class="paper"><div class="bd-content">'
+        f'<main class="bd-article">{front}<nav class="paper-contents" aria-label="Contents">'
+        f'<h1 class="print-h1">Contents</h1><ol>{rows}</ol></nav>{"".join(bodies)}</main>'
+        "</div></body></html>"
+    )
+
+
+def _sheets(site: Path) -> list[Path]:
+    """The style sheets of the site in the order of its first page, then the one for paper."""
+    from bs4 import BeautifulSoup
+
+    first = site / "book" / "intro.html"
+    soup: BeautifulSoup = BeautifulSoup(first.read_text(encoding="utf-8"), "html.parser")
+    found = [
+        first.parent / unquote(urlsplit(str(link["href"])).path)
+        for link in soup.select("link[rel=stylesheet]")
+    ]
+    return [*found, site / "_static" / "css" / "paper.css"]
+
+
+def _css_string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,229 @@
+"""Reading committed notebooks, and cleaning executed ones."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import keyword
+from pathlib import Path
+from typing import Any
+
+import booktools
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attsvm.errors import ArgumentError
+from companion.build import chapters, normalise
+from companion.build.layout import Layout
+from companion.errors import BuildError, ChapterError
+
+NAMES = st.from_regex(r"[a-z][a-z_0-9]{0,8}", fullmatch=True).filter(
+    lambda name: not keyword.iskeyword(name)
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=5,
+).filter(lambda value: "inf" not in repr(value))
+
+
+def evaluate(source: str) -> dict[str, Any]:
+    """What a parameters cell assigns."""
+    return {
+        statement.targets[0].id: ast.literal_eval(statement.value)
+        for statement in ast.parse(source).body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    }
+
+
+@given(st.dictionaries(NAMES, st.tuples(VALUES, VALUES, st.booleans()), min_size=1, max_size=4))
+def test_folded_cell_assigns_the_new_values_and_keeps_all_else(
+    parameters: dict[str, tuple[Any, Any, bool]],
+) -> None:
+    lines = [f"{name} = {old!r}  # η, the {name}" for name, (old, _, _) in parameters.items()]
+    changed = {name: new for name, (_, new, changes) in parameters.items() if changes}
+    folded = normalise.fold_parameters("\n".join(lines), changed)
+    kept = {name: old for name, (old, _, _) in parameters.items()}
+    assert evaluate(folded) == kept | changed
+    for name in parameters:
+        assert f"  # η, the {name}" in folded
+
+
+def test_value_over_several_lines_is_folded() -> None:
+    source = "sizes = [  # ä\n    1,\n    2,\n]  # end\nstep: float = 0.1\n"
+    folded = normalise.fold_parameters(source, {"sizes": [3], "step": 0.5})
+    assert folded == "sizes = [3]  # end\nstep: float = 0.5\n"
+
+
+def test_folding_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not assign other"):
+        normalise.fold_parameters("step = 1", {"other": 2})
+
+
+def executed(outputs: list[dict[str, Any]]) -> dict[str, Any]:
+    """A notebook as papermill leaves it behind."""
+    papermill = {"duration": 0.1, "start_time": "now"}
+    injected = booktools.code("step = 2", ["injected-parameters"])
+    parameters = booktools.code("step = 1  # how far", ["parameters"])
+    cell = booktools.code("print(step)") | {"outputs": outputs, "execution_count": 7}
+    notebook = {
+        "cells": [parameters, injected, cell, booktools.code("")],
+        "metadata": {"papermill": papermill, "widgets": {}, "kernelspec": {"name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 4,
+    }
+    for one in notebook["cells"]:
+        one["metadata"]["papermill"] = dict(papermill)
+        one["metadata"]["execution"] = {"iopub.execute_input": "now"}
+    return notebook
+
+
+def stream(name: str, text: str) -> dict[str, Any]:
+    return {"output_type": "stream", "name": name, "text": text}
+
+
+def test_normalised_notebook_is_the_chapter_and_nothing_else() -> None:
+    result = {"output_type": "execute_result", "execution_count": 7, "metadata": {}}
+    result["data"] = {"text/plain": "1"}
+    clean = normalise.normalise(executed([result]), {"step": 2})
+    assert [cell["source"] for cell in clean["cells"]] == [
+        "step = 2  # how far",
+        "print(step)",
+        "",
+    ]
+    assert [cell["execution_count"] for cell in clean["cells"]] == [1, 2, None]
+    assert clean["cells"][1]["outputs"][0]["execution_count"] == 2
+    assert clean["metadata"] == {"kernelspec": {"name": "python3"}}
+    assert all(set(cell["metadata"]) <= {"tags"} for cell in clean["cells"])
+
+
+def test_pieces_of_a_stream_are_joined_however_the_kernel_cut_them() -> None:
+    whole = normalise.normalise(executed([stream("stdout", "one\ntwo\n")]), {})
+    parts = normalise.normalise(
+        executed([stream("stdout", "on"), stream("stdout", "e\ntw"), stream("stdout", "o\n")]), {}
+    )
+    assert whole == parts
+
+
+BAR = "\r  0%|          | 0/3 [00:00<?, ?it/s]\r100%|██████████| 3/3 [00:00<00:00, 9.1it/s]\n"
+
+
+def test_progress_bars_go_and_warnings_stay() -> None:
+    clean = normalise.normalise(executed([stream("stderr", BAR)]), {})
+    assert clean["cells"][1]["outputs"] == []
+    assert normalise.objections(clean) == []
+    warned = executed([stream("stderr", f"{BAR}UserWarning: careful\n")])
+    found = normalise.objections(normalise.normalise(warned, {}))
+    assert found == ["cell 2 wrote to stderr: UserWarning: careful"]
+
+
+def test_progress_between_two_prints_does_not_part_them() -> None:
+    cut = executed([stream("stdout", "a\n"), stream("stderr", BAR), stream("stdout", "b\n")])
+    clean = normalise.normalise(cut, {})
+    assert clean["cells"][1]["outputs"] == [stream("stdout", "a\nb\n")]
+
+
+def test_widgets_go_without_parting_a_stream() -> None:
+    data = {normalise.WIDGET: {"model_id": "f19e65"}, "text/plain": "  0%|    | 0/3"}
+    widget = {"output_type": "display_data", "metadata": {}, "data": data}
+    cut = executed([stream("stdout", "a\n"), widget, stream("stdout", "b\n")])
+    clean = normalise.normalise(cut, {})
+    assert clean["cells"][1]["outputs"] == [stream("stdout", "a\nb\n")]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+def test_memory_address_is_an_objection(kind: str) -> None:
+    shown = {"output_type": "display_data", "metadata": {}}
+    shown["data"] = {kind: "<object object at 0x7f3a2c0d4e10>", "image/svg+xml": "<svg/>"}
+    found = normalise.objections(normalise.normalise(executed([shown]), {}))
+    assert len(found) == 1
+    assert "memory address" in found[0]
+
+
+def layout(root: Path) -> Layout:
+    return Layout.of(root)
+
+
+def test_chapters_come_in_reading_order_and_pages_are_not_chapters(tmp_path: Path) -> None:
+    root = booktools.copy_book(tmp_path)
+    booktools.add_chapter(root, "01-demo/b")
+    booktools.add_chapter(root, "01-demo/a")
+    found = chapters.discover(layout(root))
+    assert [chapter.id for chapter in found] == [booktools.CHAPTER, "01-demo/b", "01-demo/a"]
+    assert found[0].figures == ["line"]
+    assert found[0].parameters("quick") == {}
+    assert found[0].parameters("full") == {"points": 5}
+
+
+@pytest.mark.parametrize(
+    "toc",
+    [
+        "format: jb-book\nroot: book/intro\nchapters:\n- file: book/x\n  sections:\n"
+        "  - file: book/y\n- file: book/z\n",
+        "format: jb-book\nroot: book/intro\nparts:\n- caption: One\n  chapters:\n"
+        "  - file: book/x\n    sections:\n    - file: book/y\n- caption: Two\n  chapters:\n"
+        "  - file: book/z\n",
+    ],
+)
+def test_every_form_of_a_table_of_contents_is_read(tmp_path: Path, toc: str) -> None:
+    path = tmp_path / "_toc.yml"
+    path.write_text(toc)
+    assert chapters.toc_entries(path) == ["book/intro", "book/x", "book/y", "book/z"]
+
+
+def test_unreadable_table_of_contents_and_notebook_are_named(tmp_path: Path) -> None:
+    root = booktools.copy_book(tmp_path)
+    booktools.notebook_path(root).write_text("{")
+    with pytest.raises(BuildError, match=r"line\.ipynb: cannot be read as a notebook"):
+        chapters.discover(layout(root))
+    booktools.notebook_path(root).write_text('{"nbformat": 3}')
+    with pytest.raises(BuildError, match="is not a notebook of format 4"):
+        chapters.discover(layout(root))
+    (root / "_toc.yml").write_text("root: [")
+    with pytest.raises(BuildError, match="cannot be read as a table of contents"):
+        chapters.discover(layout(root))
+
+
+def test_problems_of_all_chapters_come_in_one_message(tmp_path: Path) -> None:
+    root = booktools.copy_book(tmp_path)
+    booktools.add_chapter(root, "01-demo/other")
+    for chapter in (booktools.CHAPTER, "01-demo/other"):
+        booktools.edit(root, lambda nb: nb["metadata"]["attsvm"]["full"].update(no=1), chapter)
+    booktools.edit(
+        root, lambda nb: nb["metadata"]["attsvm"]["figures"].append("line"), "01-demo/other"
+    )
+    with pytest.raises(ChapterError) as caught:
+        chapters.validate(chapters.discover(layout(root)))
+    said = str(caught.value)
+    assert "3 problems in the chapters" in said
+    assert "01-demo/line: unknown parameter no" in said
+    assert "01-demo/other: unknown parameter no" in said
+    assert f"01-demo/other: figure line also stands in {booktools.CHAPTER}" in said
+
+
+def test_chapters_are_selected_by_id_or_unique_name(tmp_path: Path) -> None:
+    root = booktools.copy_book(tmp_path)
+    booktools.add_chapter(root, "01-demo/twice")
+    booktools.add_chapter(root, "02-more/twice")
+    found = chapters.discover(layout(root))
+    line, first, second = found
+    names = ["line", "book/01-demo/line.ipynb", "02-more/twice", "01-demo/line"]
+    assert chapters.select(found, names) == [line, second]
+    with pytest.raises(ArgumentError, match=r"'twice' \(fits several\)"):
+        chapters.select(found, ["twice"])
+    with pytest.raises(ArgumentError, match=r"expected one of 01-demo/line, .*, got 'nowhere'"):
+        chapters.select(found, ["nowhere"])
+    assert chapters.select(found, []) == []
+    assert first.entry == "book/01-demo/twice"
+
+
+@pytest.mark.parametrize("source", ["a, b = 1, 2", "import os", "a = b = 1", "x += 1", "a: int"])
+def test_parameters_cell_takes_plain_assignments_only(source: str) -> None:
+    with pytest.raises(ValueError, match="only lines 'name = value' may stand there"):
+        chapters.parameter_names(source)
+
+
+def test_normalising_twice_changes_nothing() -> None:
+    once = normalise.normalise(executed([stream("stdout", "x\n")]), {})
+    assert normalise.normalise(copy.deepcopy(once), {}) == once

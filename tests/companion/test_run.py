@@ -1,0 +1,340 @@
+"""`attsvm run` and `attsvm sweep` on the tiny book, in processes of their own."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import booktools
+import psutil
+import pytest
+
+# An experiment whose chunks can be counted and slowed down from outside.
+EXPERIMENT = """\
+import json, os
+from pathlib import Path
+from attsvm import experiments, records
+
+def squares(seeds):
+    import os, time
+    with open(os.environ["JOURNAL"], "a") as stream:
+        stream.write(f"{size} {seeds[0]}\\n")
+    time.sleep(float(os.environ.get("SLOWLY", "0")))
+    return experiments.tabulate(seeds, x=[(size * s) ** 2 for s in seeds])
+
+found = experiments.run(squares, range(12), chunk=1)
+mean = float(found.table["x"].mean())
+print(found.ledger)"""
+REPORT = """\
+holds = mean < bound
+value = {"value": mean, "halfwidth": 0.5, "low": mean - 0.5, "high": mean + 0.5, "n": 12}
+record = {
+    "id": "tiny.mean", "chapter": "01-demo/mean", "place": "nowhere",
+    "statement": "The mean of squares is small.", "criterion": "mean: below the bound",
+    "quantity": "mean", "why": "why not", "published": None, "certified": value,
+    "as_published": value | {"value": 7.0}, "verdict": "holds" if holds else "fails",
+    "expected": "holds", "reason": "",
+}
+records.write_json(records.context().output / "claims" / "tiny.mean.json", record)
+records.display({"application/vnd.attsvm.claim+json": record, "text/plain": "a claim"})"""
+PARAMETERS = """\
+size = 1  # factor; at least 1; at most 1000
+bound = 50.0  # bound on the mean; above 0
+weights = [1, 2]  # weights; each at least 0"""
+PROSE = """\
+# Squares
+
+A formula $x^2$ in a line, code `$HOME`, a reference {cite}`somebody`, and
+
+$$
+\\sum_i x_i^2
+$$ (sum)
+
+See {eq}`sum`.
+
+:::{admonition} Try it
+:class: tip
+Set `size = 2`, so that $x = 2s$.
+:::"""
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = booktools.copy_book(tmp_path_factory.mktemp("book"))
+    booktools.add_chapter(root, "01-demo/mean", EXPERIMENT, REPORT)
+
+    def fill(notebook) -> None:
+        notebook["cells"][0]["source"] = PROSE
+        notebook["cells"][1]["source"] = PARAMETERS
+        notebook["metadata"]["attsvm"] = {
+            "claims": ["tiny.mean"], "figures": [], "full": {"size": 3}
+        }  # fmt: skip
+
+    booktools.edit(root, fill, "01-demo/mean")
+    # The book's own engine for formulas.
+    katex = Path("companion", "site", "katex")
+    shutil.copytree(booktools.REPOSITORY / katex, root / katex)
+    booktools.add_chapter(root, "01-demo/fails", "numbers = [1, 2]\nnumbers[size + 4]")
+    return root
+
+
+class Runner:
+    """`attsvm` on a book, with a journal of the chunks that were computed."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.root, self.folder = root, folder
+        self.journal = folder / "journal"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"JOURNAL": str(self.journal)}
+
+    @property
+    def computed(self) -> list[str]:
+        return self.journal.read_text().splitlines() if self.journal.exists() else []
+
+    def __call__(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        return booktools.run(
+            *arguments, "--root", self.root, environment=self.environment, cwd=self.folder
+        )
+
+
+@pytest.fixture
+def attsvm(book: Path, tmp_path: Path) -> Runner:
+    return Runner(book, tmp_path)
+
+
+def test_a_chapter_with_other_parameters(attsvm: Runner) -> None:
+    done = attsvm("run", "mean", "-p", "size=2", "--output", "out")
+    out = attsvm.folder / "out"
+    assert done.returncode == 0, done.stderr
+    assert "01-demo/mean: size = 2\n" in done.stdout
+    assert "tiny.mean  fails: 168.7 ± 0.5 (n = 12)" in done.stdout
+    assert "the verdicts are shown, not compared" in done.stdout
+    assert done.stdout.splitlines()[-1] == str(out / "mean.html")
+    assert sorted(path.name for path in out.iterdir()) == [
+        "claims", "claims.csv", "figures", "mean.html", "mean.ipynb", "run.json"
+    ]  # fmt: skip
+    notebook = json.loads((out / "mean.ipynb").read_text())
+    assert "size = 2  # factor; at least 1" in notebook["cells"][1]["source"]
+    record = json.loads((out / "run.json").read_text())
+    assert record["changed"] == {"size": 2}
+    assert record["parameters"] == {"size": 2, "bound": 50.0, "weights": [1, 2]}
+    with (out / "claims.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["claim"], row["side"], float(row["value"]), row["verdict"]) for row in rows] == [
+        ("tiny.mean", "certified", pytest.approx(4 * 506 / 12), "fails"),
+        ("tiny.mean", "published", 7.0, "fails"),
+    ]
+    # Once done it is not done again, unless asked for.
+    assert len(attsvm.computed) == 12
+    again = attsvm("run", "mean", "-p", "size=2", "--output", "out")
+    assert again.returncode == 0 and "done before" in again.stdout
+    assert len(attsvm.computed) == 12
+    (out / "mean.html").write_text("damaged")
+    forced = attsvm("run", "mean", "-p", "size=2", "--output", "out")
+    assert forced.returncode == 0 and "done before" not in forced.stdout
+    assert len(attsvm.computed) == 24
+
+
+def test_the_page_needs_nothing_else(attsvm: Runner) -> None:
+    assert attsvm("run", "mean", "-p", "size=2", "-p", "weights=3,4").returncode == 0
+    page = attsvm.folder / "attsvm-runs" / "mean_size-2_weights-3-4" / "mean.html"
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!data:|#)", text)
+    assert "<script" not in text and "@import" not in text and "url(" not in text
+    # Formulas are drawn, code is left alone, directives of the book are gone.
+    assert text.count("<math") == 3 and "<code>$HOME</code>" in text
+    assert "$$" not in text and ":::" not in text and "{eq}" not in text and "{cite}" not in text
+    assert "Try it" in text and "See (1)." in text and "[somebody]" in text
+    assert "The mean of squares is small." in text and "166" not in text
+    assert "class='number changed'>[3, 4]" in text
+
+
+def test_verdicts_count_where_nothing_was_changed(attsvm: Runner) -> None:
+    """At full scale the claim of the tiny book fails: that is no surprise to be hidden."""
+    quick = attsvm("run", "mean", "--to", "ipynb")
+    assert quick.returncode == 0 and "All verdicts are the registered ones." in quick.stdout
+    assert quick.stdout.splitlines()[-1].endswith("attsvm-runs/mean/mean.ipynb")
+    assert not (attsvm.folder / "attsvm-runs" / "mean" / "mean.html").exists()
+    full = attsvm("run", "mean", "--profile", "full", "--to", "ipynb")
+    assert full.returncode == 1
+    assert "Not as registered: tiny.mean should be 'holds'." in full.stdout
+
+
+def test_a_failing_cell_is_named_without_our_internals(attsvm: Runner) -> None:
+    done = attsvm("run", "fails", "--output", "out")
+    assert done.returncode == 1
+    complaint = done.stderr[done.stderr.index("attsvm: ") :]
+    assert complaint.startswith(
+        "attsvm: chapter 01-demo/fails, cell 3 (numbers = [1, 2]) failed: "
+        "IndexError: list index out of range\n"
+    )
+    log = attsvm.folder / "out" / "error.log"
+    assert complaint.splitlines()[1:] == [f"the whole traceback is in {log}"]
+    assert "numbers[size + 4]" in log.read_text()
+
+
+def test_what_is_wrong_is_said_before_anything_runs(attsvm: Runner) -> None:
+    (attsvm.folder / "mine").mkdir()
+    (attsvm.folder / "mine" / "thesis.tex").write_text("years of work")
+    for arguments, said in (
+        (["maen"], "did you mean 01-demo/mean?"),
+        (["mean", "-p", "sice=2"], "(did you mean size?), got 'sice'"),
+        (["mean", "-p", "size=big"], "size: expected a whole number, got big"),
+        (["mean", "-p", "size=0"], "size: expected at least 1, got 0"),
+        (["mean", "--params", "nowhere.yaml"], "params: expected a readable file"),
+        (["mean", "--profile", "huge"], "profile: expected one of quick, full"),
+        (["mean", "--output", "mine"], "output: expected a new or empty folder"),
+        (["mean", "--output", "mine/thesis.tex"], "output: expected a folder that can be written"),
+    ):
+        done = attsvm("run", *arguments)
+        assert done.returncode == 2, arguments
+        assert said in done.stderr and done.stderr.count("\n") == 1
+    assert attsvm.computed == []
+    assert [path.name for path in (attsvm.folder / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_a_killed_run_goes_on_and_two_at_once_do_not_clash(attsvm: Runner) -> None:
+    command = booktools.command("run", "mean", "--root", attsvm.root, "--output", "out")
+
+    def start(slowly: str) -> subprocess.Popen[str]:
+        more = attsvm.environment | {"SLOWLY": slowly}
+        return subprocess.Popen(
+            command,
+            env=booktools.settings(more),
+            cwd=attsvm.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    process = start("0.4")
+    deadline = time.monotonic() + 120
+    while len(attsvm.computed) < 4:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.communicate(timeout=60)
+    # The chapter's process and its kernel notice, and end.
+    assert psutil.wait_procs(family, timeout=30)[1] == []
+    before = len(attsvm.computed)
+    both = [start("0"), start("0")]
+    for other in both:
+        _, said = other.communicate(timeout=120)
+        assert other.returncode == 0, said
+    # One of the two did the rest, less what was there; the chunk that was cut off is done twice.
+    assert before < 12
+    assert len(attsvm.computed) <= 13
+    assert len(set(attsvm.computed)) == 12
+    left = {path.name for path in (attsvm.folder / "out").iterdir()}
+    assert left == {"claims", "claims.csv", "figures", "mean.html", "mean.ipynb", "run.json"}
+
+
+def test_an_interrupted_run_says_how_to_go_on(attsvm: Runner) -> None:
+    process = subprocess.Popen(
+        booktools.command("run", "mean", "--root", attsvm.root, "--output", "out"),
+        env=booktools.settings(attsvm.environment | {"SLOWLY": "0.4"}),
+        cwd=attsvm.folder,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while len(attsvm.computed) < 2:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "attsvm: interrupted; give the same command again to go on" in said
+    assert attsvm("run", "mean", "--output", "out").returncode == 0
+    assert len(attsvm.computed) <= 13
+
+
+def test_a_sweep_makes_a_table_and_a_page_and_is_not_repeated(attsvm: Runner) -> None:
+    done = attsvm("sweep", "mean", "-p", "size=1,2", "-p", "bound=10,100", "--output", "s",
+                  "--jobs", 2)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    out = attsvm.folder / "s"
+    assert done.stdout.splitlines() == ["4 of 4 runs done", str(out / "index.html")]
+    with (out / "claims.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == [
+        "size", "bound", "weights", "claim", "side", "value", "halfwidth", "n", "published",
+        "verdict", "registered",
+    ]  # fmt: skip
+    certified = [row for row in rows if row["side"] == "certified"]
+    assert [(row["size"], row["bound"], row["verdict"]) for row in certified] == [
+        ("1", "10.0", "fails"),
+        ("1", "100.0", "holds"),
+        ("2", "10.0", "fails"),
+        ("2", "100.0", "fails"),
+    ]
+    assert {row["weights"] for row in rows} == {"1,2"} and len(rows) == 8
+    text = (out / "index.html").read_text(encoding="utf-8")
+    links = re.findall(r'href="([^"]+)"', text)
+    assert len(links) == 5 and all((out / link).is_file() for link in links)
+    assert "http" not in text and "<script" not in text
+    assert text.count("168.7 ± 0.5") == 2
+    # A larger grid runs what is new.
+    before = (out / "claims.csv").read_bytes()
+    count = len(attsvm.computed)
+    more = attsvm("sweep", "mean", "-p", "size=1,2,3", "-p", "bound=100", "--output", "s")
+    assert more.returncode == 0
+    assert len(attsvm.computed) == count + 12
+    again = attsvm("sweep", "mean", "-p", "size=1,2", "-p", "bound=10,100", "--output", "s")
+    assert again.returncode == 0 and len(attsvm.computed) == count + 12
+    assert (out / "claims.csv").read_bytes() == before
+
+
+def test_a_sweep_goes_on_after_a_failure_and_checks_all_points_first(attsvm: Runner) -> None:
+    for arguments, said in (
+        (["-p", "size=1,2000"], "size: expected at most 1000, got 2000"),
+        (["-p", "size=1,1"], "each point once"),
+        (["-p", "size=1,,2"], "size: expected values, separated by commas"),
+        (["-p", "sice=1,2"], "did you mean size?"),
+        (["-p", "size=1", "--jobs", "0"], "jobs: expected a positive number"),
+    ):
+        done = attsvm("sweep", "mean", *arguments, "--output", "s")
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert not (attsvm.folder / "s").exists() and attsvm.computed == []
+    (attsvm.folder / "grid.yaml").write_text("size: [1, 2]\n")
+    done = attsvm("sweep", "fails", "--params", "grid.yaml", "--output", "s")
+    assert done.returncode == 1
+    assert "0 of 2 runs done" in done.stdout
+    assert "size = 2: chapter 01-demo/fails, cell 3 (numbers = [1, 2]) failed" in done.stdout
+    page = (attsvm.folder / "s" / "index.html").read_text()
+    assert page.count("IndexError: list index out of range") == 2
+
+
+def test_the_cache_can_be_looked_into_and_cleared(attsvm: Runner) -> None:
+    folder = attsvm.folder / "chunks"
+    environment = attsvm.environment | {"ATTSVM_CACHE": str(folder)}
+
+    def cache(action: str) -> subprocess.CompletedProcess[str]:
+        return booktools.run("cache", action, environment=environment, cwd=attsvm.folder)
+
+    assert cache("list").stdout == f"{folder}: 0 entries, 0 B\n"
+    done = booktools.run("run", "mean", "--root", attsvm.root, environment=environment,
+                         cwd=attsvm.folder)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    listing = cache("list").stdout.splitlines()
+    # A cache of the reader's own is kept.
+    assert len(listing) == 13 and sum("squares, seeds" in line for line in listing) == 12
+    entry = next(folder.rglob("*.chunk"))
+    entry.write_bytes(entry.read_bytes()[:-3])
+    assert "is damaged: cut off or changed" in cache("list").stdout
+    assert re.fullmatch(r".*: 12 entries, 1 of them unusable, [\d.]+ kB\n", cache("size").stdout)
+    assert "12 entries removed" in cache("clear").stdout
+    assert not list(folder.rglob("*.chunk"))
+    elsewhere = booktools.run("cache", "size", "--cache", attsvm.folder / "journal",
+                              environment={k: v for k, v in os.environ.items()})  # fmt: skip
+    assert elsewhere.returncode == 1 and "is a file, not the folder of a cache" in elsewhere.stderr

@@ -1,0 +1,120 @@
+"""Chapters forked from a warm process: the same bytes, faults and ends as chapters started anew."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import booktools
+import psutil
+import pytest
+
+from companion.build import warm
+
+# Four chapters make forking worth it; on other systems nothing is forked.
+EXTRA = ("01-demo/one", "01-demo/two", "01-demo/three")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    book = booktools.copy_book(tmp_path)
+    for chapter in EXTRA:
+        booktools.add_chapter(book, chapter, "import os\nprint(os.environ['ATTSVM_CHAPTER'])")
+    return book
+
+
+def results(root: Path) -> dict[str, bytes]:
+    """What the chapters left, by chapter and file, without times."""
+    folder = root / "_build" / "chapters"
+    return {
+        f"{path.relative_to(folder).parts[:2]} {path.name}": path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in {"time.json", "manifest.json"}
+    }
+
+
+def test_few_chapters_are_started_and_many_are_forked() -> None:
+    assert not warm.pays(warm.WORTH_IT - 1)
+    assert warm.pays(warm.WORTH_IT) == (sys.platform == "linux")
+
+
+def test_forked_chapters_give_the_same_bytes(root: Path, tmp_path: Path) -> None:
+    done = booktools.build(root)
+    assert done.returncode == 0, done.stderr
+    assert len(booktools.executed(root)) == 1 + len(EXTRA)
+    forked = results(root)
+    for chapter in [booktools.CHAPTER, *EXTRA]:
+        done = booktools.build(root, "--force", "--only", chapter)
+        assert done.returncode == 0, done.stderr
+        assert booktools.executed(root) == [chapter]
+    assert results(root) == forked
+    assert len(forked) > len(EXTRA) + 5
+
+
+def test_chapters_share_no_state(root: Path) -> None:
+    for chapter in EXTRA:
+        booktools.add_cell(
+            root,
+            "import torch\nassert not hasattr(torch, 'left_behind')\ntorch.left_behind = 1\n"
+            "os.environ['LEFT'] = os.environ.get('LEFT', '') + '1'\nprint(os.environ['LEFT'])",
+            chapter,
+        )
+    done = booktools.build(root, "--jobs", 1)
+    assert done.returncode == 0, done.stderr
+
+
+def test_kernel_that_dies_is_reported(root: Path) -> None:
+    booktools.add_cell(root, "import os\nos._exit(3)")
+    done = booktools.build(root)
+    assert done.returncode == 1
+    assert f"chapter {booktools.CHAPTER} failed" in done.stderr
+    assert "DeadKernelError" in done.stderr
+
+
+def test_failing_cell_is_named(root: Path) -> None:
+    booktools.add_cell(root, "1 / 0", EXTRA[0])
+    done = booktools.build(root)
+    assert done.returncode == 1
+    assert f"chapter {EXTRA[0]}, cell 4 (1 / 0) failed" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_end_of_the_rebuild_is_the_end_of_all(root: Path, tmp_path: Path, number: int) -> None:
+    mark = tmp_path / "begun"
+    source = f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(3600)"
+    booktools.add_cell(root, source, EXTRA[0])
+    process = subprocess.Popen(
+        booktools.command("build", "--root", root, "--profile", "quick"),
+        env=booktools.settings(),
+        cwd=booktools.TINY,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not mark.exists():
+        assert time.monotonic() < deadline, "the chapter did not begin"
+        time.sleep(0.05)
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) >= 2
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert psutil.wait_procs(family, timeout=30)[1] == []
+
+
+def test_warm_process_that_is_killed_is_reported(root: Path, tmp_path: Path) -> None:
+    killer = (
+        "import os, psutil\n"
+        "above = psutil.Process().parents()\n"
+        "warm = [p for p in above if 'companion.build.warm' in p.cmdline()][-1]\n"
+        "warm.kill()\nimport time\ntime.sleep(60)"
+    )
+    booktools.add_cell(root, killer, EXTRA[0])
+    done = booktools.build(root, "--jobs", 1)
+    assert done.returncode == 1
+    # Where nothing is forked, the cell above finds nobody to kill, and fails by itself.
+    assert ("ended with code -9" in done.stderr) == (sys.platform == "linux")
+    assert "companion/build" not in done.stderr

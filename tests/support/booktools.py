@@ -1,0 +1,157 @@
+"""What the tests of the rebuild share: copies of a tiny book, and the command line on them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attsvm
+import companion
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = Path(__file__).parents[1] / "data" / "tinybook"
+CHAPTER = "01-demo/line"
+
+Notebook = dict[str, Any]
+
+
+def copy_book(target: Path) -> Path:
+    """A private copy of the tiny book; a space in its path, because people have those."""
+    root = target / "a book"
+    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("_build"))
+    return root
+
+
+def command(*arguments: object) -> list[str]:
+    """The command line of `python -m attsvm`."""
+    return [sys.executable, "-m", "attsvm", *map(str, arguments)]
+
+
+def run(
+    *arguments: object, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `attsvm` in a process of its own; the caller looks at its exit code."""
+    return subprocess.run(
+        command(*arguments),
+        env=settings(environment),
+        # Not the repository: Python would take the package there rather than the snapshot.
+        cwd=cwd or TINY,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@functools.cache
+def _snapshot() -> tempfile.TemporaryDirectory[str]:
+    """The package as it is now: an edit while the tests run would be a reason to run again."""
+    folder = tempfile.TemporaryDirectory(prefix="attsvm-snapshot-")
+    for package in (attsvm, companion):
+        _copy(Path(package.__file__).parent, Path(folder.name))
+    return folder
+
+
+def copy_package(target: Path) -> Path:
+    """Copy the package into a folder; with that in `PYTHONPATH` the copy is the one in use."""
+    for name in ("attsvm", "companion"):
+        _copy(Path(_snapshot().name) / name, target)
+    return target / "attsvm"
+
+
+def _copy(package: Path, target: Path) -> None:
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(package, target / package.name, ignore=ignored)
+
+
+def settings(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a build: a fixed date, as a copy of a book belongs to no commit."""
+    fixed = {"SOURCE_DATE_EPOCH": "1700000000", "PYTHONPATH": _snapshot().name}
+    return dict(os.environ) | fixed | dict(environment or {})
+
+
+def build(root: Path, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `attsvm build` on a book, quick unless told otherwise."""
+    return run("build", "--root", root, "--profile", "quick", *arguments, **options)
+
+
+def state(root: Path, *arguments: object, **options: Any) -> str:
+    """What `attsvm list` says of the tiny book's chapter, in full scale: state and reason."""
+    done = run("list", "--root", root, *arguments, **options)
+    assert done.returncode == 0, done.stderr
+    line = next(text for text in done.stdout.splitlines() if text.startswith(CHAPTER))
+    return " ".join(line.split()[1:])
+
+
+def executed(root: Path) -> list[str]:
+    """Chapters that the last successful build ran."""
+    return json.loads((root / "_build" / "times.json").read_text())["executed"]
+
+
+def notebook_path(root: Path, chapter: str = CHAPTER) -> Path:
+    """The committed notebook of a chapter."""
+    return root / "book" / f"{chapter}.ipynb"
+
+
+def edit(root: Path, change: Callable[[Notebook], object], chapter: str = CHAPTER) -> None:
+    """Change a committed notebook in place."""
+    path = notebook_path(root, chapter)
+    notebook = json.loads(path.read_text())
+    change(notebook)
+    path.write_text(json.dumps(notebook, indent=1))
+
+
+def code(source: str, tags: Sequence[str] = ()) -> dict[str, Any]:
+    """A code cell without outputs."""
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "new",
+        "metadata": {"tags": list(tags)} if tags else {},
+        "outputs": [],
+        "source": source,
+    }
+
+
+def add_cell(root: Path, source: str, chapter: str = CHAPTER) -> None:
+    """Append a code cell to a chapter."""
+    edit(root, lambda notebook: notebook["cells"].append(code(source)), chapter)
+
+
+def add_chapter(root: Path, chapter: str, *sources: str) -> None:
+    """Add a chapter without figures: a heading, a parameters cell, and cells with these sources."""
+    notebook = {
+        "cells": [
+            {"cell_type": "markdown", "id": "head", "metadata": {}, "source": f"# {chapter}"},
+            code("size = 1  # how large; full scale: the same", ["parameters"]),
+            *map(code, sources),
+        ],
+        "metadata": {
+            "attsvm": {"claims": [], "figures": [], "full": {}},
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path = notebook_path(root, chapter)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(notebook, indent=1))
+    with (root / "_toc.yml").open("a") as toc:
+        toc.write(f"  - file: book/{chapter}\n")
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Content of all files below a folder, but for those that hold measured times."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in ("times.json", "times.js")
+    }
