@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import logging
 import os
 import socket
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
-from attsvm import records
+from attsvm import records, sources
 from attsvm.errors import AttsvmError
 
 __all__ = ["ADDRESS", "engine"]
@@ -114,7 +115,9 @@ def _by_dask(
 def identity() -> tuple[str, ...]:
     """What must agree for two machines to compute the same: source and versions."""
     versions = (f"{name} {version}" for name, version in sorted(records.versions().items()))
-    return (f"source {records.source_hash()[:12]}", *versions)
+    modules = sorted(sources.HOME.joinpath("attsvm").rglob("*.py"))
+    source = hashlib.sha256("".join(map(sources.digest, modules)).encode()).hexdigest()
+    return (f"source {source[:12]}", *versions)
 
 
 def _far(function: Callable[..., Any]) -> Callable[..., Any]:

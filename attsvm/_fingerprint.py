@@ -1,8 +1,8 @@
 """A fingerprint of a function: its code and the values it uses, for keys of caches.
 
 Two functions with the same fingerprint compute the same from the same arguments, given the same
-package source (which the caller adds to the key).  Notebook functions read their parameters from
-globals, so these count.
+libraries; which those are comes with it.  Notebook functions read their parameters from globals, so
+these count.
 """
 
 from __future__ import annotations
@@ -20,120 +20,172 @@ import numpy as np
 
 from attsvm.errors import ArgumentError
 
-__all__ = ["fingerprint"]
+__all__ = ["Fingerprint", "fingerprint"]
 
 _PLAIN = (bool, int, float, complex, str, bytes, slice, pathlib.PurePath)
 
 
-def fingerprint(function: Any) -> str:
-    """Hash of a function's bytecode, constants, defaults, closure and the globals it names.
+@dataclasses.dataclass(frozen=True)
+class Fingerprint:
+    """What determines a function.
+
+    Attributes
+    ----------
+    digest
+        Hash of bytecode, constants, defaults, closure and the globals it names.
+    modules
+        Full names of the modules whose functions, classes and values it uses.
+    """
+
+    digest: str
+    modules: frozenset[str]
+
+
+def fingerprint(function: Any) -> Fingerprint:
+    """The fingerprint of a function.
+
+    Parameters
+    ----------
+    function
+        Of a notebook, a test or a library, or a `functools.partial` of one.
 
     Raises
     ------
     ArgumentError
         If it depends on a value that has no stable fingerprint (an open file, a generator, …).
     """
-    digest = hashlib.sha256()
+    sink = _Sink()
     # A functools.partial has no name.
-    _add(digest, function, getattr(function, "__name__", "the experiment"), set())
-    return digest.hexdigest()
+    _add(sink, function, getattr(function, "__name__", "the experiment"))
+    return Fingerprint(sink.hash.hexdigest(), frozenset(sink.modules))
 
 
-def _add(digest: Any, value: Any, name: str, seen: set[int]) -> None:
+class _Sink:
+    """Takes what determines a function: text, modules, and the objects that were seen."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.sha256()
+        self.modules: set[str] = set()
+        self.seen: set[int] = set()
+
+    def update(self, content: str | bytes) -> None:
+        self.hash.update(content.encode() if isinstance(content, str) else content)
+
+    def named(self, module: str | None, name: str) -> None:
+        """Something of a library, which its module and version determine."""
+        self.update(f"{module}.{name}")
+        self.modules.add(module or "")
+
+
+def _add(sink: _Sink, value: Any, name: str) -> None:
     """Feed one value, with its kind, into the digest."""
-    digest.update(f"<{type(value).__name__}>".encode())
+    sink.update(f"<{type(value).__name__}>")
     if value is None or value is ... or isinstance(value, _PLAIN):
-        digest.update(repr(value).encode())
+        sink.update(repr(value))
     elif isinstance(value, np.ndarray):
-        digest.update(f"{value.dtype.str}{value.shape}".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
+        sink.update(f"{value.dtype.str}{value.shape}")
+        sink.update(np.ascontiguousarray(value).tobytes())
     elif isinstance(value, np.generic):
-        digest.update(repr(value.item()).encode())
+        sink.update(repr(value.item()))
     elif isinstance(value, range):
-        digest.update(repr(value).encode())
+        sink.update(repr(value))
     elif isinstance(value, tuple | list):
         for i, item in enumerate(value):
-            _add(digest, item, f"{name}[{i}]", seen)
+            _add(sink, item, f"{name}[{i}]")
     elif isinstance(value, set | frozenset):
         for item in sorted(value, key=repr):
-            _add(digest, item, name, seen)
+            _add(sink, item, name)
     elif isinstance(value, dict):
         for key in sorted(value, key=repr):
-            _add(digest, key, name, seen)
-            _add(digest, value[key], f"{name}[{key!r}]", seen)
+            _add(sink, key, name)
+            _add(sink, value[key], f"{name}[{key!r}]")
     elif isinstance(value, types.ModuleType):
-        digest.update(value.__name__.encode())
+        sink.named(value.__name__, "")
+        # A package may load its modules when they are first used.
+        sink.modules |= {f"{value.__name__}.{name}" for name in getattr(value, "__all__", ())}
     elif isinstance(value, type):
-        _add_class(digest, value, seen)
+        _add_class(sink, value)
     elif isinstance(value, types.BuiltinFunctionType):
-        digest.update(f"{value.__module__}.{value.__qualname__}".encode())
+        sink.named(value.__module__, value.__qualname__)
     elif isinstance(value, functools.partial):
         for part in (value.func, value.args, value.keywords):
-            _add(digest, part, name, seen)
+            _add(sink, part, name)
     elif isinstance(value, types.FunctionType):
-        _add_function(digest, value, name, seen)
+        _add_function(sink, value, name)
     elif isinstance(value, staticmethod | classmethod):
-        _add(digest, value.__func__, name, seen)
+        _add(sink, value.__func__, name)
     elif isinstance(value, property):
         for accessor in (value.fget, value.fset, value.fdel):
-            _add(digest, accessor, name, seen)
+            _add(sink, accessor, name)
     elif isinstance(value, enum.Enum):
-        digest.update(f"{type(value).__qualname__}.{value.name}".encode())
+        sink.named(type(value).__module__, f"{type(value).__qualname__}.{value.name}")
     elif dataclasses.is_dataclass(value):
-        _add(digest, type(value), name, seen)
+        _add(sink, type(value), name)
         for entry in dataclasses.fields(value):
-            _add(digest, getattr(value, entry.name), f"{name}.{entry.name}", seen)
+            _add(sink, getattr(value, entry.name), f"{name}.{entry.name}")
     elif type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "to_dict"):
         # A table or one column of it.
         columns = value.reset_index()
         for column in columns:
-            _add(digest, str(column), name, seen)
-            _add(digest, columns[column].to_numpy().tolist(), f"{name}[{column!r}]", seen)
+            _add(sink, str(column), name)
+            _add(sink, columns[column].to_numpy().tolist(), f"{name}[{column!r}]")
     else:
         raise ArgumentError(
             name, "plain data, an array, a function or a module", f"a {type(value).__name__}"
         )
 
 
-def _add_class(digest: Any, value: type, seen: set[int]) -> None:
+def _add_class(sink: _Sink, value: type) -> None:
     """A class of a library by its name, one of the notebook by its code too."""
-    digest.update(f"{value.__module__}.{value.__qualname__}".encode())
-    if value.__module__ != "__main__" or id(value) in seen:
+    sink.named(value.__module__, value.__qualname__)
+    if value.__module__ != "__main__" or id(value) in sink.seen:
         return
-    seen.add(id(value))
+    sink.seen.add(id(value))
     for base in value.__bases__:
-        _add_class(digest, base, seen)
+        _add_class(sink, base)
     for name, part in sorted(vars(value).items()):
         if not (name.startswith("__") and not callable(part)):
-            digest.update(name.encode())
-            _add(digest, part, f"{value.__name__}.{name}", seen)
+            sink.update(name)
+            _add(sink, part, f"{value.__name__}.{name}")
 
 
-def _add_function(digest: Any, function: types.FunctionType, name: str, seen: set[int]) -> None:
-    if id(function) in seen:  # recursion: its code is in the digest already
+def _add_function(sink: _Sink, function: types.FunctionType, name: str) -> None:
+    if id(function) in sink.seen:  # recursion: its code is in the digest already
         return
-    seen.add(id(function))
+    sink.seen.add(id(function))
     module = function.__module__ or ""
     if module.split(".")[0] != "__main__" and not module.startswith("test"):
-        # A library's function: named, and pinned by the versions in the caller's key.
-        digest.update(f"{module}.{function.__qualname__}".encode())
+        sink.named(module, function.__qualname__)
         return
     for code in _codes(function.__code__):
-        digest.update(code.co_code)
+        sink.update(code.co_code)
         for constant in code.co_consts:
             if not isinstance(constant, types.CodeType):
-                _add(digest, constant, name, seen)
-        digest.update(repr((code.co_names, code.co_varnames)).encode())
+                _add(sink, constant, name)
+        sink.update(repr((code.co_names, code.co_varnames)))
+        sink.modules |= _imported(code)
         # co_names holds attributes too; only names that are looked up as globals count.
         named = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
         for used in sorted(named):
             if used in function.__globals__:
-                _add(digest, function.__globals__[used], used, seen)
-    _add(digest, function.__defaults__, name, seen)
-    _add(digest, function.__kwdefaults__, name, seen)
+                _add(sink, function.__globals__[used], used)
+    _add(sink, function.__defaults__, name)
+    _add(sink, function.__kwdefaults__, name)
     free = function.__code__.co_freevars
     for variable, cell in zip(free, function.__closure__ or (), strict=True):
-        _add(digest, cell.cell_contents, variable, seen)
+        _add(sink, cell.cell_contents, variable)
+
+
+def _imported(code: types.CodeType) -> set[str]:
+    """Modules that import statements within a function may name."""
+    found, base = set(), ""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IMPORT_NAME":
+            base = instruction.argval
+            found.add(base)
+        elif instruction.opname == "IMPORT_FROM":
+            found.add(f"{base}.{instruction.argval}")
+    return found
 
 
 def _codes(code: types.CodeType) -> list[types.CodeType]:

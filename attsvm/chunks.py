@@ -1,7 +1,8 @@
 """Finished chunks of experiments on disk: work that is done is never done twice.
 
 An entry is named by a hash of all that determines its content: the experiment's code and the values
-it uses, the seeds, the package source, the versions and the machine.  It is written to one side,
+it uses, the seeds, the modules that it reaches, the versions of libraries and the machine.  It is
+written to one side,
 flushed to the disk and renamed into place, so that it is there whole or not at all, whatever
 happens to the process; and it carries its key and a checksum, so that one that is cut off, changed,
 or not the one asked for is noticed, reported and computed anew.  Several processes may share a
@@ -17,6 +18,7 @@ import io
 import json
 import os
 import platform
+import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -26,14 +28,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attsvm import records
+from attsvm import records, sources
 from attsvm._fingerprint import fingerprint
 from attsvm.errors import ArgumentError, AttsvmError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from attsvm.experiments import Outcome
 
 __all__ = [
     "CacheError",
@@ -73,16 +73,16 @@ class CacheError(AttsvmError):
     folder
         The folder.
     partial
-        What was finished by then, if anything was.
+        What was finished by then, if anything was: an `experiments.Outcome`.
     """
 
-    def __init__(self, message: str, folder: Path, partial: Outcome | None = None) -> None:
+    def __init__(self, message: str, folder: Path, partial: object = None) -> None:
         self.message = message
         self.folder = folder
         self.partial = partial
         super().__init__(message)
 
-    def __reduce__(self) -> tuple[type[CacheError], tuple[str, Path, Outcome | None]]:
+    def __reduce__(self) -> tuple[type[CacheError], tuple[str, Path, object]]:
         # A worker process may have met it.
         return (type(self), (self.message, self.folder, self.partial))
 
@@ -91,22 +91,48 @@ class _Unusable(Exception):
     """Why an entry cannot be used, in words."""
 
 
-def key_of(function: Callable[..., Any]) -> str:
+@dataclass(frozen=True)
+class Key:
     """What, besides the seeds, determines the result of an experiment.
+
+    Attributes
+    ----------
+    text
+        Hashes and versions.
+    modules
+        The modules of the package that the experiment may reach.
+    """
+
+    text: str
+    modules: tuple[str, ...]
+
+
+def key_of(function: Callable[..., Any]) -> Key:
+    """What, besides the seeds, determines the result of an experiment.
+
+    Parameters
+    ----------
+    function
+        The experiment.
 
     Raises
     ------
     ArgumentError
         If the function uses a value that has no fingerprint.
     """
+    own = fingerprint(function)
+    reached: dict[str, Path] = {}
+    for home in sorted(sources.homes(own.modules)):
+        reached |= sources.closure(own.modules, home)
+    libraries = sources.outside(reached) | {name.partition(".")[0] for name in own.modules}
     parts = [
-        fingerprint(function),
-        records.source_hash(),
-        repr(sorted(records.versions().items())),
+        own.digest,
+        repr([(name, sources.digest(path)) for name, path in reached.items()]),
+        repr(sources.versions(libraries)),
         # Bytecode and rounding are those of an interpreter and a machine.
         f"{platform.python_version()} {platform.machine()}",
     ]
-    return "\n".join(parts)
+    return Key("\n".join(parts), tuple(reached))
 
 
 class Store:
@@ -131,10 +157,11 @@ class Store:
         self.folder = Path(folder).expanduser().absolute()
         self.label = label
         self._base = key_of(function)
+        self._used: dict[str, list[str]] = {}
 
     def key(self, seeds: Sequence[int]) -> str:
         """Name of the entry of a chunk."""
-        return hashlib.sha256(f"{self._base}\n{list(seeds)}".encode()).hexdigest()
+        return hashlib.sha256(f"{self._base.text}\n{list(seeds)}".encode()).hexdigest()
 
     def path(self, seeds: Sequence[int]) -> Path:
         """Where the entry of a chunk lies, or will."""
@@ -171,15 +198,32 @@ class Store:
             ) from error
         try:
             header, payload = _opened(content, self.key(seeds))
-            return _decoded(header, payload)
+            frame = _decoded(header, payload)
         except _Unusable as reason:
             warnings.warn(
                 f"cache entry {path} {reason}; computing it anew", CacheWarning, stacklevel=3
             )
             return None
+        self._used[self.key(seeds)] = header["modules"]
+        return frame
 
-    def save(self, seeds: Sequence[int], frame: pd.DataFrame) -> None:
+    def loaded(self) -> list[str]:
+        """Modules that the experiment may reach and that this process has loaded."""
+        return [name for name in self._base.modules if name in sys.modules]
+
+    def save(
+        self, seeds: Sequence[int], frame: pd.DataFrame, modules: Sequence[str] | None = None
+    ) -> None:
         """Store a finished chunk: whole or not at all.
+
+        Parameters
+        ----------
+        seeds
+            Of the chunk.
+        frame
+            Its table.
+        modules
+            What was `loaded` where it was computed; None: whatever it may reach.
 
         Raises
         ------
@@ -190,6 +234,7 @@ class Store:
         """
         header, payload = _encoded(frame)
         about = {"key": self.key(seeds), "label": self.label, "seeds": list(seeds), **header}
+        about["modules"] = list(self._base.modules if modules is None else modules)
         body = json.dumps(about, sort_keys=True, ensure_ascii=False).encode() + b"\n" + payload
         checksum = hashlib.sha256(body).hexdigest().encode()
         path = self.path(seeds)
@@ -197,6 +242,17 @@ class Store:
             records.write_bytes(path, _MAGIC + checksum + b"\n" + body, durable=True)
         except AttsvmError as error:
             raise self._unwritable(str(error)) from error
+
+    def use(self, seeds: Sequence[int], modules: Sequence[str]) -> None:
+        """Note that a chunk, computed with these modules loaded, is part of a result."""
+        self._used[self.key(seeds)] = list(modules)
+
+    def report(self) -> None:
+        """Tell the rebuild, if one is listening, which chunks the results come from."""
+        if path := os.environ.get("ATTSVM_USED"):
+            with open(path, "a", encoding="utf-8") as stream:
+                for key, modules in self._used.items():
+                    stream.write(json.dumps({"chunk": key, "modules": modules}) + "\n")
 
     def require_writable(self) -> None:
         """Try the folder before the work starts rather than after the first chunk.
@@ -234,6 +290,7 @@ def _opened(content: bytes, key: str | None = None) -> tuple[dict[str, Any], byt
     line, _, payload = body.partition(b"\n")
     try:
         header = json.loads(line)
+        header["modules"]  # an older version wrote none
         if key is not None and header["key"] != key:
             raise _Unusable("holds the chunk of another experiment: copied or renamed")
     except (ValueError, KeyError, TypeError) as error:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attsvm import _checks, _cluster
-from attsvm.chunks import CacheError, Store, key_of, plain
+from attsvm.chunks import CacheError, Key, Store, key_of, plain
 from attsvm.errors import ArgumentError, AttsvmError
 from attsvm.selection import Ledger
 
@@ -185,6 +185,8 @@ def run(
             for i, frame in _compute(function, chunks, missing, store, jobs):
                 known[i] = frame
                 bar.advance(len(chunks[i]))
+        if store:
+            store.report()
     except CacheError as error:
         error.partial = _outcome(chunks, known, title)
         raise
@@ -247,7 +249,7 @@ class Interrupted(KeyboardInterrupt):
 class _Memory:
     """Chunks of the run that was interrupted last, for where no folder keeps them."""
 
-    key: str | None = None
+    key: Key | None = None
     frames: ClassVar[dict[tuple[int, ...], pd.DataFrame]] = {}
     partial: Outcome | None = None
 
@@ -286,7 +288,7 @@ def _known(
     return known
 
 
-def _key_or_none(function: Experiment) -> str | None:
+def _key_or_none(function: Experiment) -> Key | None:
     try:
         return key_of(function)
     except ArgumentError:
@@ -304,28 +306,31 @@ def _compute(
     with _cluster.engine(jobs) as each:
         fresh = each(_task, ((function, i, chunks[i], store) for i in missing))
         try:
-            for i, frame, stored in fresh:
+            for i, frame, modules, stored in fresh:
                 # Given out first: what cannot be stored is at least in the error's `partial`.
                 yield i, frame
-                if store is not None and not (stored and store.has(chunks[i])):
-                    store.save(chunks[i], frame)
+                if store is not None:
+                    store.use(chunks[i], modules)
+                    if not (stored and store.has(chunks[i])):
+                        store.save(chunks[i], frame, modules)
         finally:
             fresh.close()
 
 
 def _task(
     function: Experiment, index: int, seeds: list[int], store: Store | None
-) -> tuple[int, pd.DataFrame, bool]:
+) -> tuple[int, pd.DataFrame, list[str], bool]:
     """One chunk, where it runs: computed, and stored at once if the folder is within reach."""
     frame = _call(function, seeds)
+    modules = [] if store is None else store.loaded()
     stored = False
     if store is not None and store.folder.is_dir():
         try:
-            store.save(seeds, frame)
+            store.save(seeds, frame, modules)
             stored = True
         except CacheError:
             stored = False  # the process that waits for this chunk tries itself, and tells
-    return index, frame, stored
+    return index, frame, modules, stored
 
 
 def _outcome(

@@ -7,7 +7,6 @@ the same.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import json
 import os
@@ -19,7 +18,7 @@ from typing import Any
 from attsvm import _checks
 from attsvm.errors import AttsvmError
 
-__all__ = ["Context", "context", "display", "glue", "source_hash", "versions", "write_json"]
+__all__ = ["Context", "context", "display", "glue", "versions", "write_json"]
 
 _PACKAGES = ("attsvm", "numpy", "scipy", "clarabel", "cvxpy", "torch", "matplotlib")
 
@@ -98,17 +97,6 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             found[name] = "not installed"
     return found
-
-
-def source_hash() -> str:
-    """Fingerprint of the package's source."""
-    root = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        relative = path.relative_to(root)
-        digest.update(f"{relative.as_posix()}\0".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def display(bundle: dict[str, Any]) -> None:

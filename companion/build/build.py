@@ -123,7 +123,7 @@ def _build(
         decision.chapter.id: fresh.get(decision.chapter.id) or _kept(decision)
         for decision in decisions
     }
-    staged = staging.stage(layout, book, entries)
+    staged = staging.stage(layout, book, profile, entries)
     results = staging.collect(staged)
     problems = check.figure_problems(book, results, staged)
     problems += check.claim_problems(book, results)

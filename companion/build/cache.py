@@ -1,42 +1,54 @@
 """What has been executed already, and why a chapter must run again.
 
-An executed chapter is kept under a key: a hash of everything that can change its outputs. The
-parts of the key are hashed one by one and stored beside the results, so that the next build can
-say *what* changed. An entry is written to one side and renamed into place; it counts only if every
-file of it still has the checksum it was stored with.
+An executed chapter is kept with all that determined its outputs: its code cells and parameters, the
+files beside it, its entries in the registry of claims, the modules that its kernel had loaded when
+it ended, and the versions of the libraries that these import.  Each part is hashed for itself and
+stored beside the results, so that the next build can say *what* changed.  Prose, tags, comments and
+docstrings are no part: a page takes them from the chapter as it is now.
+
+An entry is written to one side and renamed into place; it counts only if every file of it still has
+the checksum it was stored with.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import attsvm
+from attsvm import claims, sources
 from companion.build.chapters import Chapter, source_of
 from companion.build.layout import Layout
 
-__all__ = ["Decision", "Entry", "decide", "store"]
+__all__ = ["Decision", "Entry", "components", "decide", "relevant", "snapshot", "store"]
 
-# In the order in which they are named to the reader.
+# How each part of a key is named to the reader; modules and libraries go by their own names.
 CHANGES = {
-    "cells": "cells changed",
-    "files": "files beside it changed",
-    "attsvm": "attsvm changed",
-    "lock": "lock changed",
+    "cells": "code changed",
     "parameters": "parameters changed",
+    "files": "files beside it changed",
+    "claims": "claims changed",
+    "tool": "the way chapters are executed changed",
     "python": "Python changed",
 }
+EDITED = "edited while the chapter ran"
 
-# The rebuild itself cannot change what a chapter computes, except in these two rooms.
-BUILDER_SOURCES = ("execute.py", "normalise.py")
+# Of the tool itself only these two have a say in what a chapter leaves.
+TOOL = ("execute.py", "normalise.py")
+
+QUOTES = ("'", '"')
+
+# Tags that change what executing a cell does.
+TAGS = ("parameters", "raises-exception", "skip-execution")
 
 # So many superseded entries stay per chapter and profile: going back to a branch costs nothing.
 KEPT = 3
@@ -88,8 +100,6 @@ class Decision:
         The chapter.
     profile
         ``"quick"`` or ``"full"``.
-    components
-        Hashes of what the outputs depend on, part by part.
     entry
         The executed chapter to use; None if it has to run.
     reason
@@ -100,7 +110,6 @@ class Decision:
 
     chapter: Chapter
     profile: str
-    components: Mapping[str, str]
     entry: Entry | None
     reason: str
     forced: bool = False
@@ -109,11 +118,6 @@ class Decision:
     def runs(self) -> bool:
         """Whether the chapter has to be executed."""
         return self.entry is None
-
-    @property
-    def key(self) -> str:
-        """Name of the entry that belongs to the chapter as it is now."""
-        return _hash(sorted(self.components.items()))[:20]
 
 
 def _hash(value: Any) -> str:
@@ -138,13 +142,6 @@ def _checksums(folder: Path) -> dict[str, str]:
     }
 
 
-def _attsvm_sources() -> str:
-    package = Path(attsvm.__file__).parent
-    sources = [path for path in package.rglob("*") if path.is_file()]
-    sources += [Path(__file__).parent / name for name in BUILDER_SOURCES]
-    return _hash_files({str(path): path for path in sources if "__pycache__" not in path.parts})
-
-
 def siblings(chapter: Chapter) -> dict[str, Path]:
     """Files beside the notebook that it might read: all but pages, notebooks and leftovers."""
     folder = chapter.path.parent
@@ -157,7 +154,9 @@ def siblings(chapter: Chapter) -> dict[str, Path]:
     }
 
 
-def components(layout: Layout, chapter: Chapter, profile: str) -> dict[str, str]:
+def components(
+    layout: Layout, chapter: Chapter, profile: str, loaded: Iterable[str] = ()
+) -> dict[str, str]:
     """Hash, part by part, all that the outputs of a chapter depend on.
 
     Parameters
@@ -168,20 +167,88 @@ def components(layout: Layout, chapter: Chapter, profile: str) -> dict[str, str]
         The chapter.
     profile
         ``"quick"`` or ``"full"``.
+    loaded
+        Names of the modules that were loaded when it ended.
+
+    Returns
+    -------
+    dict
+        Hash by part; ``"module NAME"`` for a module of this package or of the book's folder,
+        ``"library NAME"``, with the version, for one that is installed.
     """
-    metadata = {k: v for k, v in chapter.notebook.get("metadata", {}).items() if k != "attsvm"}
-    cells = [
-        (cell["cell_type"], source_of(cell), cell.get("metadata", {}))
-        for cell in chapter.notebook["cells"]
-    ]
+    metadata = chapter.notebook.get("metadata", {})
+    tool = [sources.digest(Path(__file__).parent / name) for name in TOOL]
+    own = [repr(claim) for claim in claims.registry() if claim.chapter == chapter.id]
+    modules = _modules(layout, loaded)
+    ours = {name.partition(".")[0] for name in modules}
+    libraries = {name.partition(".")[0] for name in loaded} - ours
     return {
-        "cells": _hash([cells, metadata, chapter.id]),
-        "files": _hash_files(siblings(chapter)),
-        "attsvm": _attsvm_sources(),
-        "lock": _hash_file(layout.lock) if layout.lock.is_file() else "",
+        "cells": _hash([_code_cells(chapter), metadata.get("kernelspec", {}).get("name")]),
         "parameters": _hash([profile, chapter.parameters(profile)]),
+        "files": _hash_files(siblings(chapter)),
+        "claims": _hash(own),
+        "tool": _hash(tool),
         "python": _hash([platform.python_version(), platform.system(), platform.machine()]),
+        **{f"module {name}": sources.digest(path) for name, path in modules.items()},
+        **{f"library {name}": version for name, version in sources.versions(libraries).items()},
     }
+
+
+def _modules(layout: Layout, names: Iterable[str]) -> dict[str, Path]:
+    """Those modules that lie in this package or in the book's folder."""
+    found = {}
+    for name in sorted(names):
+        path = sources.locate(name) or sources.locate(name, layout.root)
+        if path is not None and name.partition(".")[0] != "companion":
+            found[name] = path
+    return found
+
+
+def snapshot(layout: Layout) -> dict[str, str]:
+    """Digests of all modules that a chapter may load, as they are before any chapter runs."""
+    packages = {sources.HOME / "attsvm", *(p.parent for p in layout.root.glob("*/__init__.py"))}
+    names = [
+        ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
+        for package in packages
+        for path in package.rglob("*.py")
+    ]
+    found = _modules(layout, names)
+    return {f"module {name}": sources.digest(path) for name, path in found.items()}
+
+
+def relevant(layout: Layout, names: Iterable[str]) -> list[str]:
+    """Modules by full name where their code counts, others by that of their library.
+
+    Parameters
+    ----------
+    layout
+        Where the book lies.
+    names
+        All modules that were loaded.
+    """
+    full = set(_modules(layout, names))
+    return sorted(full | {name.partition(".")[0] for name in set(names) - full})
+
+
+def _code_cells(chapter: Chapter) -> list[tuple[str, list[str]]]:
+    """What each code cell does, and its tags that matter."""
+    found = []
+    for cell in chapter.notebook["cells"]:
+        if cell["cell_type"] == "code":
+            tags = cell.get("metadata", {}).get("tags", [])
+            found.append((_code(source_of(cell)), sorted(set(tags) & set(TAGS))))
+    return found
+
+
+@functools.lru_cache(maxsize=1000)
+def _code(source: str) -> str:
+    try:
+        tree = sources.code(source)
+    except SyntaxError:
+        return source  # a cell may speak to IPython: %pip, !ls
+    # A semicolon at the end hides the value of the last line; a text alone is a value to show.
+    last = re.sub(r"#.*", "", source.rstrip().rpartition("\n")[2])
+    return f"{tree};" if last.rstrip().endswith(";") else f"{tree}{source.lstrip()[:1] in QUOTES}"
 
 
 def entries(layout: Layout, chapter: Chapter, profile: str) -> Iterator[Entry]:
@@ -199,7 +266,7 @@ def _read_manifest(path: Path) -> dict[str, Any] | None:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None  # a damaged entry: the chapter runs again and replaces it
-    needed = {"profile", "components", "files", "finished"}
+    needed = {"profile", "components", "loaded", "files", "finished"}
     return manifest if isinstance(manifest, dict) and needed <= set(manifest) else None
 
 
@@ -221,33 +288,56 @@ def decide(
     stale
         Be content with the newest executed state, should it be out of date.
     """
-    parts = components(layout, chapter, profile)
-    decision = Decision(chapter, profile, parts, None, "forced", forced=force)
+    decision = Decision(chapter, profile, None, "forced", forced=force)
     if force:
         return decision
     kept = list(entries(layout, chapter, profile))
-    current = next((entry for entry in kept if entry.folder.name == decision.key), None)
-    if current is not None:
-        if current.is_sound():
-            return replace(decision, entry=current, reason="unchanged")
-        return replace(decision, reason="its kept results are damaged")
-    if (layout.chapters / chapter.id / decision.key).exists():
-        return replace(decision, reason="its kept results are damaged")
+    changes = [_changes(layout, chapter, entry) for entry in kept]
+    for entry, changed in zip(kept, changes, strict=True):
+        if not changed:
+            if entry.is_sound():
+                return replace(decision, entry=entry, reason="unchanged")
+            return replace(decision, reason="its kept results are damaged")
     if not kept:
-        return replace(decision, reason=f"first run ({profile})")
-    reason = explain(kept[0].manifest["components"], parts)
+        manifests = (layout.chapters / chapter.id).glob("*/manifest.json")
+        if all(_read_manifest(path) for path in manifests):
+            return replace(decision, reason=f"first run ({profile})")
+        return replace(decision, reason="its kept results are damaged")
+    reason = ", ".join(changes[0])
     if stale and kept[0].is_sound():
         return replace(decision, entry=kept[0], reason=f"out of date: {reason}")
     return replace(decision, reason=reason)
 
 
-def explain(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Say which parts of a key differ."""
-    changed = [text for name, text in CHANGES.items() if before.get(name) != after.get(name)]
-    return ", ".join(changed)
+def _changes(layout: Layout, chapter: Chapter, entry: Entry) -> list[str]:
+    """What differs now from what an entry was made of, in words."""
+    before = entry.manifest["components"]
+    now = components(layout, chapter, entry.manifest["profile"], entry.manifest["loaded"])
+    return explain(before, now)
 
 
-def store(layout: Layout, decision: Decision, prepared: Path) -> Entry:
+def explain(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Say which parts of a key differ, each in a few words; at most four."""
+    differing = [name for name in {**after, **before} if before.get(name) != after.get(name)]
+    words = []
+    for name in sorted(differing, key=[*CHANGES, *sorted(differing)].index):
+        kind, _, what = name.partition(" ")
+        if kind == "module":
+            words.append(f"{what} changed")
+        elif kind == "library":
+            words.append(f"{what} {before.get(name, 'absent')} → {after.get(name, 'absent')}")
+        else:
+            words.append(CHANGES[name])
+    return words if len(words) <= 4 else [*words[:3], f"{len(words) - 3} more"]
+
+
+def store(
+    layout: Layout,
+    decision: Decision,
+    prepared: Path,
+    loaded: Sequence[str],
+    started: Mapping[str, str],
+) -> Entry:
     """Move a freshly executed chapter into the cache, whole or not at all.
 
     Parameters
@@ -258,30 +348,34 @@ def store(layout: Layout, decision: Decision, prepared: Path) -> Entry:
         The decision that the execution followed from.
     prepared
         Folder on the same file system with ``notebook.ipynb``, ``results/`` and ``time.json``.
+    loaded
+        Names of the modules that were loaded when it ended.
+    started
+        The `components` and `snapshot` of the time before it began.
     """
-    now = components(layout, decision.chapter, decision.profile)
+    chapter = decision.chapter
     # Sources that were edited while the chapter ran: which of the two states it saw is unknown, so
     # its results serve this build but are out of date for the next one.
     seen = {
-        name: value if now[name] == value else "edited while the chapter ran"
-        for name, value in decision.components.items()
+        name: EDITED if started.get(name, value) != value else value
+        for name, value in components(layout, chapter, decision.profile, loaded).items()
     }
-    key = replace(decision, components=seen).key
+    key = _hash(sorted(seen.items()))[:20]
     manifest = {
-        "chapter": decision.chapter.id,
+        "chapter": chapter.id,
         "profile": decision.profile,
-        "key": key,
         "components": seen,
+        "loaded": sorted(loaded),
         "files": _checksums(prepared),
         "finished": time.time(),
     }
     text = json.dumps(manifest, indent=1, sort_keys=True)
     (prepared / "manifest.json").write_text(text + "\n", encoding="utf-8")
-    target = layout.chapters / decision.chapter.id / key
+    target = layout.chapters / chapter.id / key
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         shutil.rmtree(target)
     os.rename(prepared, target)
-    for old in list(entries(layout, decision.chapter, decision.profile))[KEPT:]:
+    for old in list(entries(layout, chapter, decision.profile))[KEPT:]:
         shutil.rmtree(old.folder)
     return Entry(target, manifest)

@@ -10,9 +10,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-__all__ = ["assigned", "fold_parameters", "normalise", "objections"]
+__all__ = ["assigned", "attach", "fold_parameters", "normalise", "objections", "tracing_cell"]
+
+# Cells that papermill and the rebuild put into the notebook that is executed.
+TRACE = "attsvm-trace"
+NOT_OURS = ("injected-parameters", TRACE)
 
 # A tqdm bar: "step:  40%|████" or, when the total is unknown, "40it [00:01, 3.2it/s]".
 PROGRESS = re.compile(r"\d+%\||\d+it \[|\[\d+:\d\d[,<]")
@@ -74,6 +79,56 @@ def fold_parameters(source: str, values: Mapping[str, Any]) -> str:
     return b"".join(lines).decode()
 
 
+def tracing_cell(path: Path) -> dict[str, Any]:
+    """A last cell that notes which modules the kernel has loaded.
+
+    Parameters
+    ----------
+    path
+        The file to write their names to, as JSON.
+    """
+    source = (
+        "import json, sys\n"
+        f"with open({str(path)!r}, 'w', encoding='utf-8') as stream:\n"
+        "    json.dump(sorted(sys.modules), stream)\n"
+    )
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": TRACE,
+        "metadata": {"tags": [TRACE]},
+        "outputs": [],
+        "source": source,
+    }
+
+
+def attach(notebook: dict[str, Any], executed: Mapping[str, Any]) -> dict[str, Any]:
+    """A chapter as it is now with the outputs that its code cells had when they were executed.
+
+    Parameters
+    ----------
+    notebook
+        The committed notebook, whose code does what it did; changed in place.
+    executed
+        The notebook that `normalise` gave then.
+
+    Returns
+    -------
+    dict
+        The same notebook.
+
+    Raises
+    ------
+    ValueError
+        If the two have different numbers of code cells.
+    """
+    ours = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    theirs = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
+    for cell, done in zip(ours, theirs, strict=True):
+        cell["outputs"] = done["outputs"]
+    return notebook
+
+
 def normalise(notebook: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Strip a notebook executed by papermill of everything that differs from run to run.
 
@@ -89,9 +144,7 @@ def normalise(notebook: dict[str, Any], values: Mapping[str, Any]) -> dict[str, 
     dict
         The same notebook.
     """
-    notebook["cells"] = [
-        cell for cell in notebook["cells"] if "injected-parameters" not in _tags(cell)
-    ]
+    notebook["cells"] = [cell for cell in notebook["cells"] if not set(NOT_OURS) & set(_tags(cell))]
     metadata = notebook["metadata"]
     metadata.pop("papermill", None)
     metadata.pop("widgets", None)
@@ -102,6 +155,8 @@ def normalise(notebook: dict[str, Any], values: Mapping[str, Any]) -> dict[str, 
             cell["metadata"].pop(key, None)
         if cell["cell_type"] != "code":
             continue
+        source = cell["source"]
+        cell["source"] = source if isinstance(source, str) else "".join(source)
         if "parameters" in _tags(cell) and values:
             cell["source"] = fold_parameters(cell["source"], values)
         if cell["source"].strip():

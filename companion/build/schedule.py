@@ -17,14 +17,26 @@ from typing import IO, Any
 import psutil
 
 from attsvm import chunks
-from companion.build.cache import Decision, Entry, siblings, store
+from companion.build.cache import (
+    Decision,
+    Entry,
+    components,
+    relevant,
+    siblings,
+    snapshot,
+    store,
+)
 from companion.build.chapters import KERNEL, Chapter
 from companion.build.layout import Layout, commit, source_date
+from companion.build.normalise import tracing_cell
 from companion.build.progress import Progress
 from companion.build.warm import Warm, WarmChapter, pays
 from companion.errors import ChapterError
 
-__all__ = ["Job", "environment", "execute", "launch", "prepare_fonts", "run", "settle"]
+__all__ = ["Job", "environment", "execute", "launch", "prepare_fonts", "run", "settle", "trace"]
+
+# What a kernel notes in the job's folder: the modules it has loaded, the chunks it has used.
+LOADED, USED = "loaded.json", "used.jsonl"
 
 # Seconds that a process gets to end by itself before it is killed.
 GRACE = 5.0
@@ -129,25 +141,38 @@ def run(
     prepare_fonts(base)
     warm = Warm(base) if pays(len(decisions)) else None
     by_name = {decision.chapter.id: decision for decision in decisions}
+    modules = snapshot(layout)
+    began: dict[str, dict[str, str]] = {}
     finished: dict[str, Entry] = {}
 
     def start(name: str) -> Job:
-        return _start(layout, by_name[name], base, warm, progress)
+        decision = by_name[name]
+        began[name] = components(layout, decision.chapter, decision.profile) | modules
+        return _start(layout, decision, base, warm, progress)
 
     def finish(job: Job) -> None:
         prepared = settle(job)
-        finished[job.name] = store(layout, by_name[job.name], prepared)
+        decision = by_name[job.name]
+        loaded, used = trace(layout, job)
+        finished[job.name] = store(layout, decision, prepared, loaded, began[job.name])
         shutil.rmtree(job.folder)
-        # What the chapter leaves is kept whole from here on; its chunks have served.
-        shutil.rmtree(layout.chunks / job.name, ignore_errors=True)
+        # The chunks stay: a figure that changes draws again from them. Those of code that is no
+        # more would only pile up.
+        for entry in chunks.entries(_chunks(layout, decision)):
+            if entry.path.stem not in used:
+                entry.path.unlink(missing_ok=True)
 
     try:
         execute(list(by_name), start, finish, jobs=jobs, progress=progress)
     finally:
         if warm is not None:
             warm.close()
-    shutil.rmtree(layout.chunks, ignore_errors=True)
     return finished
+
+
+def _chunks(layout: Layout, decision: Decision) -> Path:
+    # Quick and full runs have nothing in common, and must not remove each other's.
+    return layout.chunks / decision.chapter.id / decision.profile
 
 
 def execute(
@@ -236,8 +261,7 @@ def _start(
 ) -> Job:
     """Start a chapter of the book, which goes on where an earlier build was cut off."""
     chapter = decision.chapter
-    # Quick and full runs have nothing in common, and must not remove each other's.
-    kept = layout.chunks / chapter.id / decision.profile
+    kept = _chunks(layout, decision)
     if decision.forced:
         shutil.rmtree(kept, ignore_errors=True)
     # Said here: a warning within the chapter would fail it.
@@ -245,7 +269,7 @@ def _start(
         progress.say(f"  {chapter.id}: {entry.path} {entry.problem}; computing it anew")
     resumed = sum(1 for _ in chunks.entries(kept))
     if resumed:
-        progress.say(f"  {chapter.id}: {resumed} chunks of an unfinished run are kept")
+        progress.say(f"  {chapter.id}: {resumed} chunks of an earlier run are kept")
     job = launch(
         layout,
         chapter,
@@ -311,7 +335,8 @@ def launch(
         "strict": strict,
     }
     # As it was when the decision was made; the file may be edited while others run.
-    (folder / "source.ipynb").write_text(json.dumps(chapter.notebook), encoding="utf-8")
+    notebook = chapter.notebook | {"cells": [*cells, tracing_cell(folder / LOADED)]}
+    (folder / "source.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
     log = layout.logs / f"{chapter.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -319,6 +344,7 @@ def launch(
         "ATTSVM_OUTPUT": str(results),
         "ATTSVM_CHAPTER": chapter.id,
         "ATTSVM_PROFILE": profile,
+        "ATTSVM_USED": str(folder / USED),
     } | dict(more or {})
     reading, writing = os.pipe()
     process: subprocess.Popen[bytes] | WarmChapter
@@ -346,6 +372,32 @@ def _process(
         # Ctrl-C in the terminal reaches the rebuild only, which then ends its children.
         start_new_session=True,
     )
+
+
+def trace(layout: Layout, job: Job) -> tuple[list[str], set[str]]:
+    """What a chapter that has ended was made of.
+
+    Parameters
+    ----------
+    layout
+        Where the book lies.
+    job
+        The chapter's.
+
+    Returns
+    -------
+    list of str
+        Modules, as `relevant` names them: those of its kernel, and those that were loaded where the
+        chunks of its experiments were computed.
+    set of str
+        Names of these chunks.
+    """
+    loaded = set(json.loads((job.folder / LOADED).read_text(encoding="utf-8")))
+    path = job.folder / USED
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    notes = [json.loads(line) for line in lines]
+    loaded.update(*(note["modules"] for note in notes))
+    return relevant(layout, loaded), {note["chunk"] for note in notes}
 
 
 def settle(job: Job) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 from companion.build.cache import Entry
 from companion.build.chapters import Chapter
 from companion.build.layout import Layout
+from companion.build.normalise import attach, normalise
 from companion.errors import BuildError
 
 __all__ = ["Results", "results_folder", "stage"]
@@ -37,7 +39,9 @@ def results_folder(staged: Path) -> Path:
     return staged / "book" / "_static" / "results"
 
 
-def stage(layout: Layout, chapters: Sequence[Chapter], entries: Mapping[str, Entry]) -> Path:
+def stage(
+    layout: Layout, chapters: Sequence[Chapter], profile: str, entries: Mapping[str, Entry]
+) -> Path:
     """Copy the book to scratch space with its executed chapters and all results in place.
 
     Parameters
@@ -46,6 +50,8 @@ def stage(layout: Layout, chapters: Sequence[Chapter], entries: Mapping[str, Ent
         Where the book lies.
     chapters
         All chapters.
+    profile
+        ``"quick"`` or ``"full"``.
     entries
         The executed state of each, by id.
 
@@ -74,18 +80,20 @@ def stage(layout: Layout, chapters: Sequence[Chapter], entries: Mapping[str, Ent
     results_folder(staged).mkdir(parents=True)
     for chapter in chapters:
         target = staged / chapter.path.relative_to(layout.root)
-        target.write_text(_lighter(entries[chapter.id].notebook.read_text("utf-8")), "utf-8")
+        target.write_text(_page(chapter, profile, entries[chapter.id]), encoding="utf-8")
         _merge(entries[chapter.id].results, results_folder(staged), chapter.id)
     return staged
 
 
-def _lighter(notebook: str) -> str:
-    """The notebook without the drawings that the page takes from the results anyway.
+def _page(chapter: Chapter, profile: str, entry: Entry) -> str:
+    """The notebook that the page is made of: the chapter as it is now, with its outputs.
 
-    Sphinx keeps a copy of each notebook for the download button: with the drawings in it, a site
-    would carry every figure three times.
+    Drawings are left out, which the page takes from the results anyway: Sphinx keeps a copy of each
+    notebook for the download button, and a site would carry every figure three times.
     """
-    content = json.loads(notebook)
+    executed = json.loads(entry.notebook.read_text(encoding="utf-8"))
+    content = attach(copy.deepcopy(chapter.notebook), executed)
+    content = normalise(content, chapter.parameters(profile))
     for cell in content["cells"]:
         for output in cell.get("outputs", ()):
             data = output.get("data", {})

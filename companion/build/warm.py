@@ -40,11 +40,6 @@ _MODULES = (
     "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg",
     "companion.build.execute",
-    "attsvm.claims",
-    "attsvm.descent",
-    "attsvm.experiments",
-    "attsvm.figures",
-    "attsvm.svm",
 )
 
 
@@ -210,6 +205,9 @@ def _chapter(request: dict[str, Any], progress: int, log: int) -> int:
     os.environ.update(request["environ"])
     kernel = ForkedKernel(inherited=[progress])
     if kernel.pid == 0:
+        # A kernel loads what its chapter imports, and nothing of ours before: see `cache`.
+        for name in [m for m in sys.modules if m.partition(".")[0] in ("attsvm", "companion")]:
+            del sys.modules[name]
         kernel.serve()
         return 0
     return execute.main(["request.json", str(progress)], kernel=kernel)

@@ -129,9 +129,9 @@ def run(
     _require_ours(folder)
     standard = {p.name: p.full if profile == "full" else p.default for p in parameters}
     changed = {name: value for name, value in values.items() if value != standard[name]}
-    key = _key(layout, chapter, profile, values, to)
+    key = repr([profile, dict(values), to])
     with exclusive(own, say.say):
-        kept = None if force else _finished(folder, key)
+        kept = None if force else _finished(layout, chapter, folder, key)
         if kept is not None:
             own.guard.unlink(missing_ok=True)
             return Run(folder, kept, fresh=False)
@@ -140,7 +140,9 @@ def run(
         if force:
             _remove(own.chunks)
         try:
-            prepared = _execute(layout, own, chapter, parameters, values, profile, say, environment)
+            prepared, loaded = _execute(
+                layout, own, chapter, parameters, values, profile, say, environment
+            )
         finally:
             _remove(own.settings)
         notebook = json.loads((prepared / "notebook.ipynb").read_text(encoding="utf-8"))
@@ -155,6 +157,8 @@ def run(
             "commit": commit(layout.root),
             "versions": records.versions(),
             "key": key,
+            "loaded": loaded,
+            "components": cache.components(layout, chapter, profile, loaded),
         }
         name = chapter.name
         for kind in ("figures", "claims"):
@@ -184,8 +188,8 @@ def _execute(
     profile: str,
     progress: Progress,
     environment: Mapping[str, str] | None,
-) -> Path:
-    """Run the cells; the folder with what they left."""
+) -> tuple[Path, list[str]]:
+    """Run the cells; the folder with what they left, and the modules they had loaded."""
     base = schedule.environment(own) | {
         "ATTSVM_COMMIT": commit(layout.root),
         # A reader's own cache serves; without one the chunks stay until this run is finished.
@@ -196,7 +200,7 @@ def _execute(
     if list(fonts.glob("fontlist-*.json")):
         base["MPLCONFIGDIR"] = str(fonts)
     schedule.prepare_fonts(base)
-    found: dict[str, Path] = {}
+    found: dict[str, tuple[Path, list[str]]] = {}
 
     def start(_: str) -> schedule.Job:
         return schedule.launch(
@@ -209,7 +213,7 @@ def _execute(
         )
 
     def finish(job: schedule.Job) -> None:
-        found[job.name] = schedule.settle(job)
+        found[job.name] = schedule.settle(job), schedule.trace(layout, job)[0]
 
     try:
         schedule.execute([chapter.id], start, finish, jobs=1, progress=progress)
@@ -327,13 +331,6 @@ def _about(record: Mapping[str, Any]) -> str:
     )
 
 
-def _key(layout: Layout, chapter: Chapter, profile: str, values: Mapping[str, Any], to: str) -> str:
-    """Hash of what determines the results."""
-    parts = cache.components(layout, chapter, profile) | {"parameters": repr(dict(values))}
-    text = json.dumps([sorted(parts.items()), profile, to])
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _pages(chapter: Chapter) -> tuple[str, str]:
     name = chapter.name
     return f"{name}.ipynb", f"{name}.html"
@@ -355,11 +352,13 @@ def _pages_of(record: Mapping[str, Any]) -> list[str]:
     return [f"{name}.ipynb", f"{name}.html"]
 
 
-def _finished(folder: Path, key: str) -> dict[str, Any] | None:
+def _finished(layout: Layout, chapter: Chapter, folder: Path, key: str) -> dict[str, Any] | None:
     """The record of this very run, if the folder holds all of it."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        sound = record["key"] == key and record["files"] == _checksums(folder, record)
+        now = cache.components(layout, chapter, record["profile"], record["loaded"])
+        sound = record["key"] == key and record["components"] == now
+        sound = sound and record["files"] == _checksums(folder, record)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None  # no run, or a damaged one: it is executed
     return record if sound else None

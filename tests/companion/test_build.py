@@ -111,59 +111,6 @@ def change_cell(root: Path) -> None:
     booktools.add_cell(root, "print(points)")
 
 
-def change_lock(root: Path) -> None:
-    (root / "requirements.lock").write_text("numpy==1\n")
-
-
-def change_parameters(root: Path) -> None:
-    booktools.edit(root, lambda nb: nb["metadata"]["attsvm"]["full"].update(points=4))
-
-
-def change_data(root: Path) -> None:
-    (root / "book" / "01-demo" / "data.csv").write_text("1\n")
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (change_cell, "cells changed"),
-        (change_lock, "lock changed"),
-        (change_parameters, "parameters changed"),
-        (change_data, "files beside it changed"),
-    ],
-)
-def test_reason_names_what_changed(book: Path, change, reason: str) -> None:
-    assert booktools.state(book) == "cached unchanged"
-    change(book)
-    assert booktools.state(book) == f"would run {reason}"
-
-
-def test_changed_source_is_a_reason_but_presentation_is_not(book: Path, tmp_path: Path) -> None:
-    package = booktools.copy_package(tmp_path / "source")
-    environment = {"PYTHONPATH": str(package.parent)}
-
-    assert booktools.state(book, environment=environment) == "cached unchanged"
-    with (package / "book" / "serve.py").open("a") as stream:
-        stream.write("# how a site is shown changes no result\n")
-    assert booktools.state(book, environment=environment) == "cached unchanged"
-    with (package / "errors.py").open("a") as stream:
-        stream.write("# who knows what this changes\n")
-    assert booktools.state(book, environment=environment) == "would run attsvm changed"
-
-
-def test_all_changes_at_once_run_the_chapter_again(book: Path, tmp_path: Path) -> None:
-    for change in (change_cell, change_lock, change_parameters):
-        change(book)
-    package = booktools.copy_package(tmp_path / "source")
-    (package / "extra.py").write_text("")
-    done = booktools.run("build", "--root", book, environment={"PYTHONPATH": str(package.parent)})
-    assert done.returncode == 0, done.stderr
-    reason = "cells changed, attsvm changed, lock changed, parameters changed"
-    assert f"{CHAPTER}: runs ({reason})" in done.stderr
-    assert booktools.executed(book) == [CHAPTER]
-    assert "4 points" in (book / "_build/html/book/01-demo/line.html").read_text()
-
-
 def test_damaged_results_are_noticed(book: Path) -> None:
     kept = next((book / "_build" / "chapters" / CHAPTER).glob("*/results/figures/line.csv"))
     kept.write_text(kept.read_text()[:-4])
@@ -189,7 +136,7 @@ def test_only_leaves_other_chapters_as_they_were(book: Path) -> None:
     change_cell(book)
     done = booktools.run("build", "--root", book, "--only", "other")
     assert done.returncode == 0, done.stderr
-    assert f"{CHAPTER}: kept (out of date: cells changed)" in done.stderr
+    assert f"{CHAPTER}: kept (out of date: code changed)" in done.stderr
     assert booktools.executed(book) == ["01-demo/other"]
 
 
