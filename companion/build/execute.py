@@ -1,13 +1,13 @@
-"""Run one chapter with papermill; this is the process that the rebuild starts per chapter.
+"""Run one chapter with papermill: what the process does that the rebuild starts per chapter.
 
-``python -m companion.build.execute REQUEST PROGRESS_FD`` reads a request (a JSON file), runs the
-notebook in a kernel of its own and writes ``notebook.ipynb`` and ``time.json`` beside the request,
-or ``error.json`` if a cell failed. One line of JSON per finished cell goes to the descriptor.
+It runs the notebook in a kernel of its own and leaves ``notebook.ipynb`` and ``time.json`` in the
+chapter's folder, or ``error.json`` if a cell failed.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -15,7 +15,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,67 +26,104 @@ from companion.build.normalise import normalise, objections
 if TYPE_CHECKING:
     from companion.build.forked import ForkedKernel
 
-__all__ = ["main"]
+__all__ = ["Request", "main"]
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-Report = Callable[[dict[str, Any]], None]
+Report = Callable[[tuple[int, int]], None]
 
 
-def main(arguments: list[str] | None = None, kernel: ForkedKernel | None = None) -> int:
-    """Execute the chapter that a request names.
+@dataclass(frozen=True)
+class Request:
+    """What is to be executed, and how.
+
+    Attributes
+    ----------
+    folder
+        Holds ``source.ipynb``; the results go there.
+    cwd
+        Where the kernel runs.
+    log
+        The file for whatever the processes print.
+    environ
+        The environment of both, all of it.
+    kernel
+        Name of the kernel.
+    parameters
+        Values that replace those of the parameters cell.
+    parameters_cell
+        Index of that cell.
+    strict
+        Whether warnings and memory addresses fail the chapter; else they become ``notes.json``.
+    """
+
+    folder: Path
+    cwd: Path
+    log: Path
+    environ: Mapping[str, str]
+    kernel: str
+    parameters: Mapping[str, Any]
+    parameters_cell: int
+    strict: bool
+
+
+def main(request: Request, progress: Connection, forked: bool) -> None:
+    """Execute a chapter; ends the process, with code 1 if the chapter failed.
 
     Parameters
     ----------
-    arguments
-        The request's path and the number of an open file descriptor for progress.
-    kernel
-        The kernel to use, if there is one already.
-
-    Returns
-    -------
-    int
-        0 if the chapter is done, 1 if it failed.
+    request
+        The chapter.
+    progress
+        Is sent ``(done, total)`` after each cell.
+    forked
+        Whether this process was forked from one that has the imports behind it.
     """
-    request_path, descriptor = arguments if arguments is not None else sys.argv[1:]
-    request = json.loads(Path(request_path).read_text(encoding="utf-8"))
-    folder = Path(request_path).parent
+    if hasattr(os, "setsid"):
+        os.setsid()  # Ctrl-C is for the rebuild, which ends its children
+    with request.log.open("wb") as stream:
+        for standard in (1, 2):
+            os.dup2(stream.fileno(), standard)
+    os.chdir(request.folder)
+    os.environ.clear()
+    os.environ.update(request.environ)
+    kernel = None
+    if forked:
+        from companion.build.forked import ForkedKernel
+
+        kernel = ForkedKernel(inherited=[progress.fileno()])
+        if kernel.pid == 0:
+            # A kernel loads what its chapter imports, and nothing of ours before: see `cache`.
+            for name in [m for m in sys.modules if m.partition(".")[0] in ("attsvm", "companion")]:
+                del sys.modules[name]
+            kernel.serve()
+            return
     # The rebuild asks for an end by SIGTERM; as an exception it shuts the kernel down on its way.
     signal.signal(signal.SIGTERM, _interrupt)
-    _die_with(os.getppid())
-    with os.fdopen(int(descriptor), "w", encoding="utf-8") as stream:
-
-        def report(event: dict[str, Any]) -> None:
-            stream.write(json.dumps(event) + "\n")
-            stream.flush()
-
-        error = _execute(request, folder, report, kernel)
-    if error is None:
-        return 0
-    (folder / "error.json").write_text(json.dumps(error, indent=1), encoding="utf-8")
-    return 1
+    threading.Thread(target=_end_with_the_rebuild, daemon=True).start()
+    error = _execute(request, progress, kernel)
+    if error is not None:
+        (request.folder / "error.json").write_text(json.dumps(error, indent=1), encoding="utf-8")
+        sys.exit(1)
 
 
-def _interrupt(_number: int, _frame: Any) -> None:
+def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _die_with(parent: int) -> None:
+def _end_with_the_rebuild() -> None:
     """End this process and its kernel once the rebuild is gone, even if it was killed outright."""
+    import psutil
 
-    def watch() -> None:
-        import psutil
-
-        while os.getppid() == parent:
-            time.sleep(1)
+    rebuild = multiprocessing.parent_process()
+    if rebuild is not None:
+        rebuild.join()
         for child in psutil.Process().children(recursive=True):
             child.kill()
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
-
 
 def _execute(
-    request: dict[str, Any], folder: Path, report: Report, kernel: ForkedKernel | None
+    request: Request, progress: Connection, kernel: ForkedKernel | None
 ) -> dict[str, Any] | None:
     import papermill
     from papermill.engines import papermill_engines
@@ -92,24 +131,24 @@ def _execute(
 
     from companion.build.forked import manager
 
-    papermill_engines.register("attsvm", _engine(report))
+    papermill_engines.register("attsvm", _engine(progress.send))
     options = {} if kernel is None else {"kernel_manager_class": manager(kernel)}
     started = time.perf_counter()
     try:
         notebook = papermill.execute_notebook(
-            request["notebook"],
+            str(request.folder / "source.ipynb"),
             None,
-            parameters=request["parameters"],
+            parameters=dict(request.parameters),
             engine_name="attsvm",
-            kernel_name=request["kernel"],
-            cwd=request["cwd"],
+            kernel_name=request.kernel,
+            cwd=str(request.cwd),
             progress_bar=False,
             request_save_on_cell_execute=False,
             **options,
         )
     except PapermillExecutionError as failure:
-        injected = bool(request["parameters"])
-        return _cell_error(failure, request["parameters_cell"] if injected else None)
+        injected = bool(request.parameters)
+        return _cell_error(failure, request.parameters_cell if injected else None)
     except KeyboardInterrupt:
         return {"cell": None, "source": "", "traceback": "interrupted"}
     except Exception:
@@ -117,16 +156,16 @@ def _execute(
         return {"cell": None, "source": "", "traceback": traceback.format_exc()}
     seconds = time.perf_counter() - started
     times = [cell.metadata.get("papermill", {}).get("duration") for cell in notebook.cells]
-    clean = normalise(notebook, request["parameters"])
+    clean = normalise(notebook, request.parameters)
     problems = objections(clean)
-    if problems and request["strict"]:
+    if problems and request.strict:
         return {"cell": None, "source": "", "traceback": "\n".join(problems)}
-    (folder / "notes.json").write_text(json.dumps(problems), encoding="utf-8")
+    (request.folder / "notes.json").write_text(json.dumps(problems), encoding="utf-8")
     text = json.dumps(clean, indent=1, sort_keys=True, ensure_ascii=False)
-    (folder / "notebook.ipynb").write_text(text + "\n", encoding="utf-8")
+    (request.folder / "notebook.ipynb").write_text(text + "\n", encoding="utf-8")
     measured = {"seconds": seconds, "cells": [value for value in times if value is not None]}
     measured |= {"memory": _peak_memory()}
-    (folder / "time.json").write_text(json.dumps(measured), encoding="utf-8")
+    (request.folder / "time.json").write_text(json.dumps(measured), encoding="utf-8")
     return None
 
 
@@ -164,17 +203,13 @@ def _engine(report: Report) -> type:
         def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
             total = len(nb_man.nb.cells)
             complete = nb_man.cell_complete
-            report({"done": 0, "total": total})
+            report((0, total))
 
             def cell_complete(cell: Any, cell_index: int = 0, **kwargs: Any) -> Any:
-                report({"done": cell_index + 1, "total": total})
+                report((cell_index + 1, total))
                 return complete(cell, cell_index=cell_index, **kwargs)
 
             nb_man.cell_complete = cell_complete
             return super().execute_managed_notebook(nb_man, kernel_name, **options)
 
     return Engine
-
-
-if __name__ == "__main__":
-    sys.exit(main())

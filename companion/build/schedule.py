@@ -11,8 +11,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psutil
 
@@ -27,16 +30,19 @@ from companion.build.cache import (
     store,
 )
 from companion.build.chapters import KERNEL, Chapter
+from companion.build.execute import Request, main
 from companion.build.layout import Layout, commit, source_date
 from companion.build.normalise import tracing_cell
 from companion.build.progress import Progress
-from companion.build.warm import Warm, WarmChapter, pays
+from companion.build.warm import starter
 from companion.errors import ChapterError
 
 __all__ = ["Job", "environment", "execute", "launch", "prepare_fonts", "run", "settle", "trace"]
 
 # What a kernel notes in the job's folder: the modules it has loaded, the chunks it has used.
 LOADED, USED = "loaded.json", "used.jsonl"
+
+Context = ForkServerContext | SpawnContext
 
 # Seconds that a process gets to end by itself before it is killed.
 GRACE = 5.0
@@ -93,7 +99,7 @@ class Job:
     process
         `companion.build.execute`, which has the kernel for a child.
     progress
-        Where it says how many cells are done.
+        Where it says how many cells are done, of how many.
     started
         On the clock `time.perf_counter`, in seconds.
     resumed
@@ -103,8 +109,8 @@ class Job:
     name: str
     folder: Path
     log: Path
-    process: subprocess.Popen[bytes] | WarmChapter
-    progress: IO[bytes]
+    process: BaseProcess
+    progress: Connection
     started: float
     resumed: int = 0
 
@@ -139,7 +145,7 @@ def run(
         return {}
     base = environment(layout) | {"ATTSVM_COMMIT": commit(layout.root)}
     prepare_fonts(base)
-    warm = Warm(base) if pays(len(decisions)) else None
+    context = starter(len(decisions), base)
     by_name = {decision.chapter.id: decision for decision in decisions}
     modules = snapshot(layout)
     began: dict[str, dict[str, str]] = {}
@@ -148,7 +154,7 @@ def run(
     def start(name: str) -> Job:
         decision = by_name[name]
         began[name] = components(layout, decision.chapter, decision.profile) | modules
-        return _start(layout, decision, base, warm, progress)
+        return _start(layout, decision, base, context, progress)
 
     def finish(job: Job) -> None:
         prepared = settle(job)
@@ -162,11 +168,7 @@ def run(
             if entry.path.stem not in used:
                 entry.path.unlink(missing_ok=True)
 
-    try:
-        execute(list(by_name), start, finish, jobs=jobs, progress=progress)
-    finally:
-        if warm is not None:
-            warm.close()
+    execute(list(by_name), start, finish, jobs=jobs, progress=progress)
     return finished
 
 
@@ -213,15 +215,12 @@ def execute(
                     progress.tick()
                 for selected, _ in events:
                     job = selected.data
-                    line = job.progress.readline()
-                    if line:
-                        event = json.loads(line)
-                        progress.advance(job.name, event["done"], event["total"])
-                        continue
-                    # End of file: the process is ending.
-                    selector.unregister(job.progress)
-                    _end(job, finish, progress)
-                    running.remove(job)
+                    try:
+                        progress.advance(job.name, *job.progress.recv())
+                    except EOFError:  # the process is ending
+                        selector.unregister(job.progress)
+                        _end(job, finish, progress)
+                        running.remove(job)
     finally:
         for job in running:
             _kill(job.process)
@@ -230,7 +229,7 @@ def execute(
 
 
 def _end(job: Job, finish: Callable[[Job], None], progress: Progress) -> None:
-    job.process.wait()
+    job.process.join()
     job.progress.close()
     seconds = time.perf_counter() - job.started
     try:
@@ -256,7 +255,7 @@ def _start(
     layout: Layout,
     decision: Decision,
     base: Mapping[str, str],
-    warm: Warm | None,
+    context: Context,
     progress: Progress,
 ) -> Job:
     """Start a chapter of the book, which goes on where an earlier build was cut off."""
@@ -275,9 +274,8 @@ def _start(
         chapter,
         decision.profile,
         chapter.parameters(decision.profile),
-        base,
-        more={"ATTSVM_CACHE": str(kept)},
-        warm=warm,
+        dict(base) | {"ATTSVM_CACHE": str(kept)},
+        context,
     )
     job.resumed = resumed
     return job
@@ -289,9 +287,8 @@ def launch(
     profile: str,
     parameters: Mapping[str, Any],
     base: Mapping[str, str],
+    context: Context,
     *,
-    more: Mapping[str, str] | None = None,
-    warm: Warm | None = None,
     strict: bool = True,
 ) -> Job:
     """Start the process that executes a chapter.
@@ -308,10 +305,8 @@ def launch(
         Values that replace those of the parameters cell.
     base
         The environment, see `environment`.
-    more
-        What this chapter's environment has besides.
-    warm
-        The process to fork it from, if there is one.
+    context
+        What starts the process, see `warm.starter`.
     strict
         Whether warnings and memory addresses fail the chapter; else they become ``notes.json``.
     """
@@ -326,52 +321,33 @@ def launch(
         (cwd / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, cwd / name)
     cells = chapter.notebook["cells"]
-    request = {
-        "notebook": "source.ipynb",
-        "parameters": dict(parameters),
-        "parameters_cell": cells.index(chapter.parameters_cell),
-        "kernel": KERNEL,
-        "cwd": str(cwd),
-        "strict": strict,
-    }
     # As it was when the decision was made; the file may be edited while others run.
     notebook = chapter.notebook | {"cells": [*cells, tracing_cell(folder / LOADED)]}
     (folder / "source.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
-    (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
     log = layout.logs / f"{chapter.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    environ = {
-        "ATTSVM_OUTPUT": str(results),
-        "ATTSVM_CHAPTER": chapter.id,
-        "ATTSVM_PROFILE": profile,
-        "ATTSVM_USED": str(folder / USED),
-    } | dict(more or {})
-    reading, writing = os.pipe()
-    process: subprocess.Popen[bytes] | WarmChapter
-    with log.open("wb") as stream:
-        if warm is not None:
-            process = warm.start(folder, environ, writing, stream.fileno())
-        else:
-            process = _process(folder, dict(base) | environ, writing, stream)
-    os.close(writing)
-    pipe = os.fdopen(reading, "rb")
-    return Job(chapter.id, folder, log, process, pipe, time.perf_counter())
-
-
-def _process(
-    folder: Path, environ: Mapping[str, str], progress: int, log: IO[bytes]
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "companion.build.execute", "request.json", str(progress)],
-        cwd=folder,
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        pass_fds=[progress],
-        # Ctrl-C in the terminal reaches the rebuild only, which then ends its children.
-        start_new_session=True,
+    request = Request(
+        folder=folder,
+        cwd=cwd,
+        log=log,
+        environ={
+            **base,
+            "ATTSVM_OUTPUT": str(results),
+            "ATTSVM_CHAPTER": chapter.id,
+            "ATTSVM_PROFILE": profile,
+            "ATTSVM_USED": str(folder / USED),
+        },
+        kernel=KERNEL,
+        parameters=parameters,
+        parameters_cell=cells.index(chapter.parameters_cell),
+        strict=strict,
     )
+    reading, writing = context.Pipe(duplex=False)
+    forked = context.get_start_method() == "forkserver"
+    process = context.Process(target=main, args=(request, writing, forked))
+    process.start()
+    writing.close()
+    return Job(chapter.id, folder, log, process, reading, time.perf_counter())
 
 
 def trace(layout: Layout, job: Job) -> tuple[list[str], set[str]]:
@@ -413,9 +389,9 @@ def settle(job: Job) -> Path:
     ChapterError
         If the chapter failed.
     """
-    code = job.process.wait()
-    if code != 0:
-        raise _failure(job, code)
+    job.process.join()
+    if job.process.exitcode != 0:
+        raise _failure(job)
     prepared = job.folder / "prepared"
     prepared.mkdir()
     for name in ("notebook.ipynb", "results"):
@@ -443,12 +419,13 @@ def _take_times(folder: Path) -> dict[str, Any]:
     return times
 
 
-def _failure(job: Job, code: int) -> ChapterError:
+def _failure(job: Job) -> ChapterError:
     path = job.folder / "error.json"
     if not path.is_file():
         tail = job.log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:]
         return ChapterError(
-            f"chapter {job.name}: its process ended with code {code}", [*tail, f"log: {job.log}"]
+            f"chapter {job.name}: its process ended with code {job.process.exitcode}",
+            [*tail, f"log: {job.log}"],
         )
     error = json.loads(path.read_text(encoding="utf-8"))
     if error["cell"] is None:
@@ -460,20 +437,20 @@ def _failure(job: Job, code: int) -> ChapterError:
     return ChapterError(f"{where} failed", [*error["traceback"].splitlines(), f"log: {job.log}"])
 
 
-def _kill(process: subprocess.Popen[bytes] | WarmChapter) -> None:
+def _kill(process: BaseProcess) -> None:
     """End a chapter's process with its kernel, and whatever workers the kernel has."""
     try:
         root = psutil.Process(process.pid)
         family = [root, *root.children(recursive=True)]
     except psutil.NoSuchProcess:
-        process.wait()
+        process.join()
         return
     for member in family:
         _signal(member, "terminate")
     _, alive = psutil.wait_procs(family, timeout=GRACE)
     for member in alive:
         _signal(member, "kill")
-    process.wait()
+    process.join()
 
 
 def _signal(member: psutil.Process, method: str) -> None:

@@ -29,6 +29,7 @@ from companion.build.guard import exclusive
 from companion.build.layout import Layout, commit
 from companion.build.normalise import fold_parameters
 from companion.build.progress import Progress
+from companion.build.warm import starter
 from companion.errors import BuildError, ChapterError
 from companion.run import page
 from companion.run.parameters import Parameter, shown
@@ -209,6 +210,7 @@ def _execute(
             profile,
             {},
             base | dict(environment or {}),
+            starter(1, {}),
             strict=False,
         )
 
