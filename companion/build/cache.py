@@ -29,7 +29,7 @@ from attsvm import claims, sources
 from companion.build.chapters import Chapter, source_of
 from companion.build.layout import Layout
 
-__all__ = ["Decision", "Entry", "components", "decide", "relevant", "snapshot", "store"]
+__all__ = ["Decision", "Entry", "code_of", "components", "decide", "relevant", "snapshot", "store"]
 
 # How each part of a key is named to the reader; modules and libraries go by their own names.
 CHANGES = {
@@ -176,14 +176,13 @@ def components(
         Hash by part; ``"module NAME"`` for a module of this package or of the book's folder,
         ``"library NAME"``, with the version, for one that is installed.
     """
-    metadata = chapter.notebook.get("metadata", {})
     tool = [sources.digest(Path(__file__).parent / name) for name in TOOL]
     own = [repr(claim) for claim in claims.registry() if claim.chapter == chapter.id]
     modules = _modules(layout, loaded)
     ours = {name.partition(".")[0] for name in modules}
     libraries = {name.partition(".")[0] for name in loaded} - ours
     return {
-        "cells": _hash([_code_cells(chapter), metadata.get("kernelspec", {}).get("name")]),
+        "cells": code_of(chapter),
         "parameters": _hash([profile, chapter.parameters(profile)]),
         "files": _hash_files(siblings(chapter)),
         "claims": _hash(own),
@@ -230,14 +229,21 @@ def relevant(layout: Layout, names: Iterable[str]) -> list[str]:
     return sorted(full | {name.partition(".")[0] for name in set(names) - full})
 
 
-def _code_cells(chapter: Chapter) -> list[tuple[str, list[str]]]:
-    """What each code cell does, and its tags that matter."""
-    found = []
+def code_of(chapter: Chapter) -> str:
+    """Hash of what the code cells of a chapter do: their code, and their tags that matter.
+
+    Parameters
+    ----------
+    chapter
+        The chapter.
+    """
+    kernel = chapter.notebook.get("metadata", {}).get("kernelspec", {}).get("name")
+    found: list[Any] = [kernel]
     for cell in chapter.notebook["cells"]:
         if cell["cell_type"] == "code":
             tags = cell.get("metadata", {}).get("tags", [])
             found.append((_code(source_of(cell)), sorted(set(tags) & set(TAGS))))
-    return found
+    return _hash(found)
 
 
 @functools.lru_cache(maxsize=1000)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from companion.build.cache import Entry
+from companion.build.cache import Entry, code_of
 from companion.build.chapters import Chapter
 from companion.build.layout import Layout
 from companion.build.normalise import attach, normalise
@@ -88,18 +88,28 @@ def stage(
 def _page(chapter: Chapter, profile: str, entry: Entry) -> str:
     """The notebook that the page is made of: the chapter as it is now, with its outputs.
 
-    Drawings are left out, which the page takes from the results anyway: Sphinx keeps a copy of each
-    notebook for the download button, and a site would carry every figure three times.
+    Where the code has changed since and was not to be executed, as it was then.
     """
-    executed = json.loads(entry.notebook.read_text(encoding="utf-8"))
-    content = attach(copy.deepcopy(chapter.notebook), executed)
-    content = normalise(content, chapter.parameters(profile))
-    for cell in content["cells"]:
+    content = json.loads(entry.notebook.read_text(encoding="utf-8"))
+    if entry.manifest["components"]["cells"] == code_of(chapter):
+        content = attach(copy.deepcopy(chapter.notebook), content)
+        content = normalise(content, chapter.parameters(profile))
+    content = _lighter(content)
+    return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _lighter(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook without the drawings that the page takes from the results anyway.
+
+    Sphinx keeps a copy of each notebook for the download button: with the drawings in it, a site
+    would carry every figure three times.
+    """
+    for cell in notebook["cells"]:
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
             if "application/vnd.attsvm.figure+json" in data:
                 data.pop("image/svg+xml", None)
-    return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    return notebook
 
 
 def _merge(source: Path, target: Path, chapter: str) -> None:

@@ -324,12 +324,12 @@ def test_second_build_waits_for_the_first(tmp_path: Path) -> None:
 
 def test_source_edited_while_a_chapter_runs_makes_it_out_of_date(tmp_path: Path) -> None:
     root = booktools.copy_book(tmp_path)
-    lock = root / "requirements.lock"
-    booktools.add_cell(root, f"import pathlib\npathlib.Path({str(lock)!r}).write_text('numpy==2')")
+    data = root / "book" / "01-demo" / "data.csv"
+    booktools.add_cell(root, f"import pathlib\npathlib.Path({str(data)!r}).write_text('2')")
     booktools.edit(root, lambda nb: nb["cells"][-1].update(source=nb["cells"][-1]["source"] + ";"))
     done = booktools.build(root)
     assert done.returncode == 0, done.stderr
-    assert booktools.state(root, "--profile", "quick") == "would run lock changed"
+    assert booktools.state(root, "--profile", "quick") == "would run files beside it changed"
 
 
 def test_output_that_cannot_be_written_is_reported_in_one_line(

@@ -116,14 +116,12 @@ def test_progress_without_a_terminal_is_lines_and_a_sign_of_life(
 
 
 def test_a_staged_notebook_leaves_the_drawing_to_the_results():
-    import json
-
     from companion.build.stage import _lighter
 
     figure = {"application/vnd.attsvm.figure+json": {"name": "x"}, "image/svg+xml": "<svg/>"}
     other = {"image/svg+xml": "<svg/>", "text/plain": "γ"}
     outputs = [{"data": data, "output_type": "display_data"} for data in (figure, other)]
     notebook = {"cells": [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]}
-    _, cell = json.loads(_lighter(json.dumps(notebook)))["cells"]
+    _, cell = _lighter(notebook)["cells"]
     assert cell["outputs"][0]["data"] == {"application/vnd.attsvm.figure+json": {"name": "x"}}
     assert cell["outputs"][1]["data"] == other
