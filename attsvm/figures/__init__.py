@@ -7,21 +7,38 @@ every draw) and a text that states the finding for those who do not see it.
 
 from __future__ import annotations
 
-from attsvm.figures._curves import band, summarise
+from attsvm.figures._curves import (
+    authors,
+    band,
+    curves,
+    dotted,
+    points,
+    shares,
+    summarise,
+)
 from attsvm.figures._instances import instances
 from attsvm.figures._plane import boundary, path, ray, tokens
 from attsvm.figures._publish import publish
-from attsvm.figures._style import COLOURS, grid, use_style
+from attsvm.figures._style import AS_PUBLISHED, COLOURS, MARKERS, grid, key, panel, use_style
 
 __all__ = [
+    "AS_PUBLISHED",
     "COLOURS",
+    "MARKERS",
+    "authors",
     "band",
     "boundary",
+    "curves",
+    "dotted",
     "grid",
     "instances",
+    "key",
+    "panel",
     "path",
+    "points",
     "publish",
     "ray",
+    "shares",
     "summarise",
     "tokens",
     "use_style",
