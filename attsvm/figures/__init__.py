@@ -12,6 +12,7 @@ from attsvm.figures._curves import (
     band,
     curves,
     dotted,
+    line,
     points,
     shares,
     summarise,
@@ -19,12 +20,22 @@ from attsvm.figures._curves import (
 from attsvm.figures._instances import instances
 from attsvm.figures._plane import boundary, path, ray, tokens
 from attsvm.figures._publish import publish
-from attsvm.figures._style import AS_PUBLISHED, COLOURS, MARKERS, grid, key, panel, use_style
+from attsvm.figures._style import (
+    AS_PUBLISHED,
+    COLOURS,
+    MARKERS,
+    arithmetic_legend,
+    grid,
+    key,
+    panel,
+    use_style,
+)
 
 __all__ = [
     "AS_PUBLISHED",
     "COLOURS",
     "MARKERS",
+    "arithmetic_legend",
     "authors",
     "band",
     "boundary",
@@ -33,6 +44,7 @@ __all__ = [
     "grid",
     "instances",
     "key",
+    "line",
     "panel",
     "path",
     "points",

@@ -253,6 +253,37 @@ def points(
     ax.plot(x, y, color=COLOURS[colour], label=label, **(look | options))
 
 
+def line(
+    ax: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    colour: str,
+    label: str | None = None,
+    *,
+    published: bool = False,
+    **options: Any,
+) -> None:
+    """Draw one curve without a band: a single run, or means that came without a spread.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x, y
+        (points,).
+    colour
+        A name from `COLOURS`.
+    label
+        Text of the legend.
+    published
+        Whether this is the published protocol (drawn dashed, with open markers).
+    **options
+        Passed on to `matplotlib.axes.Axes.plot`.
+    """
+    look: dict[str, Any] = {"marker": MARKERS[colour]} | (dict(AS_PUBLISHED) if published else {})
+    ax.plot(x, y, color=COLOURS[colour], label=label, **(look | options))
+
+
 def authors(ax: Axes, x: ArrayLike, y: ArrayLike, label: str | None = "authors' code") -> None:
     """Dots of the results that the authors' own code gave, above all curves.
 

@@ -165,6 +165,23 @@ def panel(
         ax.legend(**(dict(loc=legend) if isinstance(legend, str) else legend))
 
 
+def arithmetic_legend(ax: Axes, loc: str = "best") -> None:
+    """A legend of two entries: certified is solid, as published is dashed.
+
+    Parameters
+    ----------
+    ax
+        Where the legend stands; entries of its curves are left out.
+    loc
+        Its place.
+    """
+    from matplotlib.lines import Line2D
+
+    dashes = {name: AS_PUBLISHED[name] for name in ("ls", "lw")}
+    handles = [Line2D([], [], color=COLOURS["ink"], **look) for look in ({}, dashes)]
+    ax.legend(handles, ["certified", "as published"], loc=loc)
+
+
 def key(ax: Axes, label: str, colour: str = "ink", **options: Any) -> None:
     """An entry of the legend that stands for no line: what dashes or open circles mean.
 
