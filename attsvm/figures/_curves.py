@@ -86,7 +86,7 @@ def shares(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
     table
         Tidy table.
     by
-        Columns that name a point of a curve; groups come in their order.
+        Columns that name a point of a curve.
     value
         A column of truth values.
 
@@ -102,8 +102,7 @@ def shares(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
     """
     if value in table and table[value].dtype.kind != "b":
         raise ArgumentError("value", "a column of truth values", f"{table[value].dtype}")
-    result = summarise(table, by, value).drop(columns=["std", "sem"])
-    return result.sort_values(list(by), ignore_index=True)
+    return summarise(table, by, value)[[*by, "quantity", "mean", "low", "high", "instances"]]
 
 
 def band(
