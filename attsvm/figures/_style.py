@@ -165,7 +165,7 @@ def panel(
         ax.legend(**(dict(loc=legend) if isinstance(legend, str) else legend))
 
 
-def arithmetic_legend(ax: Axes, loc: str = "best") -> None:
+def arithmetic_legend(ax: Axes, loc: Any = "best") -> None:
     """A legend of two entries: certified is solid, as published is dashed.
 
     Parameters
