@@ -23,9 +23,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from attsvm import records
 from attsvm.errors import ArgumentError
-from attsvm.metrics import Estimate
+from attsvm.metrics import Estimate, mean_estimate, share_estimate
 
 __all__ = ["Claim", "Criterion", "Verdict", "check", "find", "judge", "registry", "report"]
 
@@ -244,7 +247,7 @@ def judge(
 
 
 def report(
-    id: str, certified: Estimate | float, as_published: Estimate | float | None = None
+    id: str, certified: Estimate | ArrayLike, as_published: Estimate | ArrayLike | None = None
 ) -> None:
     """Judge a claim with what this chapter measured; write the record and show it.
 
@@ -256,7 +259,8 @@ def report(
     id
         The claim's id in the registry.
     certified, as_published
-        Measured values; a plain number is a single deterministic measurement.
+        What was measured: an estimate, or (instances,) of numbers or truth values, whose mean or
+        share is judged; a plain number is a single deterministic measurement.
 
     Raises
     ------
@@ -296,10 +300,13 @@ def report(
     )
 
 
-def _estimate(value: Estimate | float) -> Estimate:
+def _estimate(value: Estimate | ArrayLike) -> Estimate:
     if isinstance(value, Estimate):
         return value
-    number = float(value)
+    values = np.asarray(value)
+    if values.ndim:
+        return share_estimate(values) if values.dtype.kind == "b" else mean_estimate(values)
+    number = float(values)
     return Estimate(value=number, low=number, high=number, n=1)
 
 

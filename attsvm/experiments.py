@@ -24,12 +24,15 @@ from numpy.typing import ArrayLike
 from attsvm import _checks, _cluster
 from attsvm.chunks import CacheError, Key, Store, key_of, plain
 from attsvm.errors import ArgumentError, AttsvmError
-from attsvm.selection import Ledger
+from attsvm.selection import Ledger, fates
+from attsvm.svm import evidence
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Interrupted", "Outcome", "Progress", "partial", "run", "tabulate"]
+    from attsvm.svm import GeneralSolution, Solution
+
+__all__ = ["Interrupted", "Outcome", "Progress", "join", "partial", "run", "tabulate"]
 
 Experiment = Callable[[list[int]], "pd.DataFrame"]
 
@@ -61,12 +64,52 @@ class Outcome:
         """The rows of instances whose fate is "kept"."""
         return self.table[self.table["fate"] == "kept"].drop(columns="fate").reset_index(drop=True)
 
+    @classmethod
+    def of(cls, table: pd.DataFrame, seeds: str) -> Outcome:
+        """An outcome of a table that was cut or put together by hand, with its ledger."""
+        return cls(table, _ledger(table, "instances"), seeds)
+
+    def ledger_by(self, *columns: str) -> Ledger:
+        """The ledger with one row for each value of some columns, e.g. sizes, runs together.
+
+        Parameters
+        ----------
+        *columns
+            Columns of the table that name a row, "n=5, T=5" for ``n`` and ``T``.
+        """
+        ledger = Ledger()
+        once = self.table.drop_duplicates([*({"run"} & {*self.table}), "seed", *columns])
+        for values, rows in once.groupby(list(columns), sort=False):
+            label = ", ".join(f"{c}={v}" for c, v in zip(columns, values, strict=True))
+            # A seed occurs once in each run, and may meet another fate there.
+            ledger.add(label, range(len(rows)), rows["fate"])
+        return ledger
+
+
+def join(outcomes: Mapping[str, Outcome]) -> Outcome:
+    """Several outcomes as one: tables one under the other, ledgers with their names.
+
+    Parameters
+    ----------
+    outcomes
+        By the name that their rows of the ledger get.
+    """
+    import pandas as pd
+
+    return Outcome(
+        table=pd.concat([o.table for o in outcomes.values()], ignore_index=True),
+        ledger=Ledger.combined({name: o.ledger for name, o in outcomes.items()}),
+        seeds="; ".join(dict.fromkeys(o.seeds for o in outcomes.values())),
+        complete=all(o.complete for o in outcomes.values()),
+    )
+
 
 def tabulate(
     seeds: Sequence[int],
     *,
     over: Mapping[str, ArrayLike] | None = None,
-    fate: Sequence[str] | str = "kept",
+    solutions: Sequence[Sequence[Solution | GeneralSolution]] = (),
+    fate: Sequence[str] | str | None = None,
     label: str = "",
     **columns: Any,
 ) -> pd.DataFrame:
@@ -79,8 +122,12 @@ def tabulate(
     over
         Name and values of the one coordinate that arrays of two axes have first, e.g.
         ``{"iteration": run.iterations}``; (records,).
+    solutions
+        Lists of SVM solutions, (instances,) each, that the quantities rest on.  They decide the
+        fate, and their gaps go into the table for the figure's passport (`svm.evidence`).
     fate
         What became of each instance, "kept" for all that count; (instances,) or one word for all.
+        By default what `selection.fates` says of the solutions, and "kept" without any.
     label
         Name of this run where an experiment makes several; becomes the column ``run``.
     **columns
@@ -94,9 +141,11 @@ def tabulate(
     import pandas as pd
 
     ids = [int(s) for s in seeds]
-    fates = [fate] * len(ids) if isinstance(fate, str) else [str(f) for f in fate]
-    if len(fates) != len(ids):
-        raise ArgumentError("fate", f"{len(ids)} entries", str(len(fates)))
+    if fate is None:
+        fate = fates(*solutions) if solutions else "kept"
+    words = [fate] * len(ids) if isinstance(fate, str) else [str(f) for f in fate]
+    if len(words) != len(ids):
+        raise ArgumentError("fate", f"{len(ids)} entries", str(len(words)))
     if over is not None and len(over) != 1:
         raise ArgumentError("over", "one coordinate", str(list(over)))
     name, values = next(iter(over.items())) if over else (None, np.zeros(1))
@@ -104,10 +153,10 @@ def tabulate(
     shape = (coordinate.size, len(ids))
     data: dict[str, Any] = {"run": np.full(shape, label).ravel()} if label else {}
     data["seed"] = np.broadcast_to(np.array(ids, dtype=np.int64), shape).ravel()
-    data["fate"] = np.broadcast_to(np.array(fates, dtype=object), shape).ravel()
+    data["fate"] = np.broadcast_to(np.array(words, dtype=object), shape).ravel()
     if name is not None:
         data[name] = np.broadcast_to(coordinate[:, None], shape).ravel()
-    for column, value in columns.items():
+    for column, value in {**columns, **evidence(*solutions)}.items():
         array = np.asarray(value)
         if array.shape not in ((), (len(ids),), shape):
             raise ArgumentError(

@@ -351,6 +351,14 @@ class Ledger:
                 result.add(name, row.keys(), row.values())
         return result
 
+    @classmethod
+    def kept(cls, labels: Iterable[str], count: int = 1) -> Ledger:
+        """A ledger in which everything counts: given instances, a row for each label."""
+        result = cls()
+        for label in labels:
+            result.add(label, range(count), ["kept"] * count)
+        return result
+
     def __str__(self) -> str:
         lines = []
         for record in self.as_record():

@@ -7,21 +7,50 @@ every draw) and a text that states the finding for those who do not see it.
 
 from __future__ import annotations
 
-from attsvm.figures._curves import band, summarise
+from attsvm.figures._curves import (
+    authors,
+    band,
+    curves,
+    dotted,
+    line,
+    points,
+    shares,
+    summarise,
+)
 from attsvm.figures._instances import instances
 from attsvm.figures._plane import boundary, path, ray, tokens
 from attsvm.figures._publish import publish
-from attsvm.figures._style import COLOURS, grid, use_style
+from attsvm.figures._style import (
+    AS_PUBLISHED,
+    COLOURS,
+    MARKERS,
+    arithmetic_legend,
+    grid,
+    key,
+    panel,
+    use_style,
+)
 
 __all__ = [
+    "AS_PUBLISHED",
     "COLOURS",
+    "MARKERS",
+    "arithmetic_legend",
+    "authors",
     "band",
     "boundary",
+    "curves",
+    "dotted",
     "grid",
     "instances",
+    "key",
+    "line",
+    "panel",
     "path",
+    "points",
     "publish",
     "ray",
+    "shares",
     "summarise",
     "tokens",
     "use_style",

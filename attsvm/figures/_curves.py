@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from attsvm.errors import ArgumentError
-from attsvm.figures._style import COLOURS
+from attsvm.figures._style import AS_PUBLISHED, COLOURS, MARKERS
 from attsvm.metrics import wilson_interval
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def summarise(
-    table: pd.DataFrame, by: Sequence[str], value: str, geometric: bool = False
+    table: pd.DataFrame, by: Sequence[str], value: str | Sequence[str], geometric: bool = False
 ) -> pd.DataFrame:
     """Mean over instances with its spread, for each group: the numbers a curve with a band shows.
 
@@ -28,7 +29,8 @@ def summarise(
     by
         Columns that name a point of a curve.
     value
-        The column to average.  A column of truth values becomes a share, with Wilson's interval.
+        The column to average, or several, one below the other in the result.  A column of truth
+        values becomes a share, with Wilson's interval.
     geometric
         Average the logarithm, for logarithmic axes: mean, low and high are then the geometric mean
         and the ends of its interval, std and sem those of the natural logarithm.
@@ -45,6 +47,10 @@ def summarise(
         If a column is missing or a value is not finite, or not positive where its logarithm is
         averaged.
     """
+    if not isinstance(value, str):
+        import pandas as pd
+
+        return pd.concat([summarise(table, by, each, geometric) for each in value])
     if lost := {*by, value} - set(table.columns):
         raise ArgumentError("table", f"columns {sorted({*by, value})}", f"no {sorted(lost)}")
     share = table[value].dtype.kind == "b"
@@ -72,16 +78,43 @@ def summarise(
     return result
 
 
+def shares(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
+    """Share of instances with a property for each group, as `summarise` without std and sem.
+
+    Parameters
+    ----------
+    table
+        Tidy table.
+    by
+        Columns that name a point of a curve.
+    value
+        A column of truth values.
+
+    Returns
+    -------
+    DataFrame
+        ``by``, then quantity, mean, low, high (Wilson's 95 % interval), instances.
+
+    Raises
+    ------
+    ArgumentError
+        If a column is missing, or the values are not boolean.
+    """
+    if value in table and table[value].dtype.kind != "b":
+        raise ArgumentError("value", "a column of truth values", f"{table[value].dtype}")
+    return summarise(table, by, value)[[*by, "quantity", "mean", "low", "high", "instances"]]
+
+
 def band(
     ax: Axes,
     summary: pd.DataFrame,
     x: str,
     *,
-    label: str,
+    label: str | None,
     colour: str,
     published: bool = False,
     spread: str = "std",
-    marker: str = "",
+    marker: str | None = None,
 ) -> None:
     """Draw a mean curve with a band; published arithmetic is dashed, certified solid.
 
@@ -101,22 +134,194 @@ def band(
         Whether this is the published protocol (drawn dashed, without a band's fill).
     spread
         "std": mean ± one standard deviation over instances, as the paper draws; "interval": the 95
-        % interval of the mean.
+        % interval of the mean; "bars": that interval as error bars, for a few places only.
     marker
-        A matplotlib marker, so that colour never is the only difference.
+        A matplotlib marker; by default the colour's own, so that colour never is the only
+        difference.
     """
-    line = COLOURS[colour]
     # Groups come in the order in which instances first fell into them, which need not be that of x.
     summary = summary.sort_values(x)
     at, mean = summary[x].to_numpy(), summary["mean"].to_numpy()
+    look: dict[str, Any] = dict(
+        color=COLOURS[colour], marker=MARKERS[colour] if marker is None else marker, label=label
+    )
     if spread == "std":
         low, high = mean - summary["std"].to_numpy(), mean + summary["std"].to_numpy()
     else:
         low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
     every = max(1, len(at) // 8)
     if published:
-        ax.plot(at, mean, color=line, ls=(0, (4, 2)), lw=1.5, marker=marker, mfc="none",
-                markevery=every, label=label)  # fmt: skip
+        ax.plot(at, mean, **look, **AS_PUBLISHED, markevery=every)
+    elif spread == "bars":
+        error = np.maximum([mean - low, high - mean], 0)
+        ax.errorbar(at, mean, yerr=error, **look, capsize=3, elinewidth=1)
     else:
-        ax.fill_between(at, low, high, color=line, alpha=0.18, lw=0)
-        ax.plot(at, mean, color=line, marker=marker, markevery=every, label=label)
+        ax.fill_between(at, low, high, color=look["color"], alpha=0.18, lw=0)
+        ax.plot(at, mean, **look, markevery=every)
+
+
+def curves(
+    ax: Axes,
+    summary: pd.DataFrame,
+    x: str,
+    by: str | Sequence[str],
+    lines: Mapping[Any, tuple[str | None, str]],
+    *,
+    spread: str = "std",
+    arithmetic: str | None = None,
+    floor: float | None = None,
+) -> None:
+    """Draw several curves with their bands, each with its twin in published arithmetic.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    summary
+        Rows of all curves, and of others, from `summarise` or `shares`.
+    x
+        Column of the horizontal axis.
+    by
+        The column, or columns, that tell the curves apart.
+    lines
+        Value of ``by`` (a tuple for several columns) → text of the legend, or None, and colour.
+    spread
+        As for `band`.
+    arithmetic
+        A column with the words "exact" and "published": the published rows are drawn dashed and
+        called "…, as published".  Without it all rows of a curve are certified.
+    floor
+        Cut the bands here, for logarithmic axes.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no row for a line, or a curve has two rows at one place.
+    """
+    columns = [by] if isinstance(by, str) else list(by)
+    for key, (label, colour) in lines.items():
+        wanted: tuple[Hashable, ...] = (key,) if isinstance(by, str) else tuple(key)
+        mine = np.logical_and.reduce(
+            [summary[c] == v for c, v in zip(columns, wanted, strict=True)]
+        )
+        rows = summary[mine]
+        if rows.empty:
+            raise ArgumentError("lines", f"values of {columns} in the table", repr(key))
+        if floor is not None:
+            rows = rows.assign(low=rows["low"].clip(lower=floor))
+        for word in ("exact", "published"):
+            published = arithmetic is not None and word == "published"
+            part = rows if arithmetic is None else rows[rows[arithmetic] == word]
+            if part.empty or (arithmetic is None and word == "published"):
+                continue
+            if part[x].duplicated().any():
+                raise ArgumentError("summary", f"one row of {key!r} at each {x}", "several")
+            name = f"{label}, as published" if label and published else label
+            band(ax, part, x, label=name, colour=colour, published=published, spread=spread)
+
+
+def points(
+    ax: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    colour: str,
+    label: str | None = None,
+    *,
+    hollow: bool = False,
+    **options: Any,
+) -> None:
+    """Draw single values, not joined, each with the marker of its colour.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x, y
+        (points,).
+    colour
+        A name from `COLOURS`.
+    label
+        Text of the legend.
+    hollow
+        Draw the outline only.
+    **options
+        Passed on to `matplotlib.axes.Axes.plot`.
+    """
+    look: dict[str, Any] = {"ls": "", "marker": MARKERS[colour], "ms": 4.5}
+    look |= {"mfc": "none"} if hollow else {}
+    ax.plot(x, y, color=COLOURS[colour], label=label, **(look | options))
+
+
+def line(
+    ax: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    colour: str,
+    label: str | None = None,
+    *,
+    published: bool = False,
+    **options: Any,
+) -> None:
+    """Draw one curve without a band: a single run, or means that came without a spread.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x, y
+        (points,).
+    colour
+        A name from `COLOURS`.
+    label
+        Text of the legend.
+    published
+        Whether this is the published protocol (drawn dashed, with open markers).
+    **options
+        Passed on to `matplotlib.axes.Axes.plot`.
+    """
+    look: dict[str, Any] = {"marker": MARKERS[colour]} | (dict(AS_PUBLISHED) if published else {})
+    ax.plot(x, y, color=COLOURS[colour], label=label, **(look | options))
+
+
+def authors(ax: Axes, x: ArrayLike, y: ArrayLike, label: str | None = "authors' code") -> None:
+    """Dots of the results that the authors' own code gave, above all curves.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x, y
+        (points,).
+    label
+        Text of the legend.
+    """
+    points(ax, x, y, "ink", label, marker=".", ms=6, zorder=5)
+
+
+def dotted(
+    ax: Axes,
+    x: float | ArrayLike | None = None,
+    y: float | ArrayLike | None = None,
+    colour: str = "grey",
+    label: str | None = None,
+) -> None:
+    """A dotted line to compare with: a threshold, a bound, a slope, the diagonal.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x, y
+        One number: across the whole panel, at this place; both, (points,) each: a line.
+    colour
+        A name from `COLOURS`.
+    label
+        Text of the legend.
+    """
+    look: dict[str, Any] = dict(color=COLOURS[colour], ls=":", lw=1.3, label=label)
+    if x is None:
+        ax.axhline(y, **look)  # type: ignore[arg-type]
+    elif y is None:
+        ax.axvline(x, **look)  # type: ignore[arg-type]
+    else:
+        ax.plot(x, y, **look)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attsvm import records
+from attsvm import records, svm
 from attsvm.errors import ArgumentError
 from attsvm.figures._instances import script
 from attsvm.figures._style import PALETTE
@@ -18,6 +19,9 @@ from attsvm.selection import Ledger
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from attsvm.experiments import Outcome
+    from attsvm.svm import GeneralSolution, Solution
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _COORDINATES = re.compile(r' (?:d|x|y|x1|x2|y1|y2|points)="[^"]*"')
@@ -65,9 +69,11 @@ def publish(
     title: str,
     alt: str,
     caption: str,
-    ledger: Ledger,
-    parameters: Mapping[str, Any],
-    seeds: str,
+    parameters: str | Mapping[str, Any],
+    found: Outcome | None = None,
+    solutions: Iterable[Solution | GeneralSolution] = (),
+    ledger: Ledger | None = None,
+    seeds: str | None = None,
     solvers: Mapping[str, str] | None = None,
     tolerances: Mapping[str, float] | None = None,
     instances: Mapping[str, Any] | None = None,
@@ -91,21 +97,28 @@ def publish(
         What a reader who cannot see the figure must know: the finding, with its numbers.
     caption
         What is drawn, and how to read it.
-    ledger
-        What became of every draw.
     parameters
-        Sizes, steps, iterations: with the seeds enough to get the same figure again.
-    seeds
-        The seeds.
+        Sizes, steps, iterations: with the seeds enough to get the same figure again.  Names in
+        one text, "n T d step", of variables of the calling notebook; or names and values.
+    found
+        The experiment.  Ledger and seeds are its own; solvers, tolerances and the largest gap
+        among the instances kept come from the solutions that it passed to `experiments.tabulate`.
+    solutions
+        SVM solutions that the figure shows beside those of the experiment.
+    ledger, seeds
+        Where there is no experiment, or its ledger is too long: what became of every draw, and the
+        seeds.
     solvers, tolerances
-        Which solvers were used, and the tolerances that decide something.
+        Further ones that the solutions cannot tell: solvers outside `attsvm.svm`, and thresholds
+        that decide something.
     instances
         Single instances that a reader may look at, from `figures.instances`.
 
     Raises
     ------
     ArgumentError
-        If the name is no file name, the alt text says too little, or there is no data.
+        If the name is no file name, the alt text says too little, there is no data, no ledger, no
+        seeds, or no variable with the name of a parameter.
     AttsvmError
         If the output folder cannot be written to.
     """
@@ -115,6 +128,14 @@ def publish(
         raise ArgumentError("alt", "a sentence that states the finding", repr(alt))
     if data.empty:
         raise ArgumentError("data", "the numbers drawn", "an empty table")
+    ledger = ledger or (found.ledger if found else None)
+    seeds = seeds or (found.seeds if found else None)
+    if ledger is None or seeds is None:
+        raise ArgumentError("found", "an experiment, or a ledger and the seeds", "nothing")
+    if isinstance(parameters, str):
+        # The notebook that calls: its names are what a reader can change.
+        parameters = _values(parameters.split(), sys._getframe(1).f_globals)
+    known, gaps = svm.passport(*([found.table] if found else []), solutions=solutions)
     where = records.context()
     folder = where.output / "figures"
     svg = _svg(figure, name)
@@ -140,8 +161,8 @@ def publish(
         "passport": {
             "parameters": {key: _plain(value) for key, value in parameters.items()},
             "seeds": seeds,
-            "solvers": dict(solvers or {}),
-            "tolerances": dict(tolerances or {}),
+            "solvers": known | dict(solvers or {}),
+            "tolerances": gaps | dict(tolerances or {}),
             "versions": records.versions(),
             "commit": where.commit,
             "profile": where.profile,
@@ -157,10 +178,18 @@ def publish(
     )
 
 
+def _values(names: list[str], variables: Mapping[str, Any]) -> dict[str, Any]:
+    if lost := [name for name in names if name not in variables]:
+        raise ArgumentError("parameters", "names of variables of the notebook", f"{lost}")
+    return {name: variables[name] for name in names}
+
+
 def _plain(value: Any) -> Any:
     """A value as JSON can hold it."""
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, np.ndarray | range | tuple):
+    if isinstance(value, np.ndarray | range | tuple | list):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
     return value

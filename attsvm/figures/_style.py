@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # name: (on light pages, on dark pages).  Hues stay apart for the common kinds of colour blindness,
@@ -24,6 +25,14 @@ PALETTE = {
 
 #: Colours to draw with, by name; the dark drawing is made from the light one.
 COLOURS: Mapping[str, str] = {name: light for name, (light, _) in PALETTE.items()}
+
+#: The marker of each colour, so that colour never is the only difference.
+MARKERS: Mapping[str, str] = dict(
+    blue="o", vermilion="D", green="s", purple="^", ochre="v", grey="*", ink="x", grid="_"
+)
+
+#: How lines of published arithmetic look: dashed, with open markers.
+AS_PUBLISHED: Mapping[str, Any] = {"ls": (0, (4, 2)), "lw": 1.5, "mfc": "none"}
 
 
 def _settings() -> dict[str, Any]:
@@ -110,3 +119,81 @@ def grid(
     # Without this the notebook would show the figure a second time, beside the published one.
     plt.close(figure)
     return figure, axes
+
+
+def panel(
+    ax: Axes,
+    title: str,
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    log: str = "",
+    ticks: Iterable[float] | Mapping[float, str] | None = None,
+    legend: str | Mapping[str, Any] | None = None,
+    **options: Any,
+) -> None:
+    """Give a panel its letter and title, its axes and its legend, after all is drawn.
+
+    Parameters
+    ----------
+    ax
+        A panel of `grid`; "(a)", "(b)", … counts the panels of a figure that has several.
+    title
+        What the panel shows.
+    x, y
+        Words for the axes.
+    log
+        The logarithmic axes: "", "x", "y" or "xy".
+    ticks
+        Places of the ticks below, written as they are (or as the mapping says), without others.
+    legend
+        Place of the legend, or all options of `matplotlib.axes.Axes.legend`.  A line drawn without
+        a text, e.g. ``ax.plot([], [], label=…)``, is a key of its own.
+    **options
+        Passed on to `matplotlib.axes.Axes.set`: limits, aspect, ticks.
+    """
+    panels = ax.figure.axes
+    letter = f"({chr(ord('a') + panels.index(ax))}) " if len(panels) > 1 else ""
+    ax.set(title=letter + title, **{f"{axis}scale": "log" for axis in log})
+    ax.set(**{f"{axis}label": text for axis, text in (("x", x), ("y", y)) if text is not None})
+    ax.set(**options)
+    if ticks is not None:
+        words = ticks if isinstance(ticks, Mapping) else {tick: f"{tick:g}" for tick in ticks}
+        ax.set_xticks(list(words), list(words.values()))
+        ax.minorticks_off()
+    if legend is not None:
+        ax.legend(**(dict(loc=legend) if isinstance(legend, str) else legend))
+
+
+def arithmetic_legend(ax: Axes, loc: Any = "best") -> None:
+    """A legend of two entries: certified is solid, as published is dashed.
+
+    Parameters
+    ----------
+    ax
+        Where the legend stands; entries of its curves are left out.
+    loc
+        Its place.
+    """
+    from matplotlib.lines import Line2D
+
+    dashes = {name: AS_PUBLISHED[name] for name in ("ls", "lw")}
+    handles = [Line2D([], [], color=COLOURS["ink"], **look) for look in ({}, dashes)]
+    ax.legend(handles, ["certified", "as published"], loc=loc)
+
+
+def key(ax: Axes, label: str, colour: str = "ink", **options: Any) -> None:
+    """An entry of the legend that stands for no line: what dashes or open circles mean.
+
+    Parameters
+    ----------
+    ax
+        Where the legend is.
+    label
+        The text.
+    colour
+        A name from `COLOURS`.
+    **options
+        Passed on to `matplotlib.axes.Axes.plot`, e.g. ``**figures.AS_PUBLISHED``.
+    """
+    ax.plot([], [], color=COLOURS[colour], label=label, **options)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from attsvm.svm._attention import solve, solve_many
+from attsvm.svm._evidence import evidence, passport
 from attsvm.svm._face import Face
 from attsvm.svm._general import GeneralSolution, solve_general
 from attsvm.svm._lp import solve_lp
@@ -18,6 +19,8 @@ __all__ = [
     "Solution",
     "Status",
     "Tolerance",
+    "evidence",
+    "passport",
     "solve",
     "solve_general",
     "solve_lp",

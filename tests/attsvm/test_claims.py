@@ -3,11 +3,12 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attsvm import claims
+from attsvm import claims, metrics
 from attsvm.claims import Claim, Criterion, Verdict
 from attsvm.errors import ArgumentError
 from attsvm.metrics import Estimate
@@ -134,6 +135,23 @@ def test_report_writes_the_record(some, capsys):
     assert record["certified"]["value"] == 0.955
     assert record["as_published"]["halfwidth"] == pytest.approx(0.01)
     assert "holds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("values", "estimate"),
+    [
+        ([0.5, 1.0, 1.5], metrics.mean_estimate([0.5, 1.0, 1.5])),
+        ([True, False, True], metrics.share_estimate([True, False, True])),
+        (np.float64(0.25), Estimate(0.25, 0.25, 0.25, 1)),
+    ],
+)
+def test_values_of_instances_are_estimated(some, values, estimate):
+    for measured in (values, estimate):
+        claims.report("test.claim", measured, measured)
+        record = json.loads(some.read_text())
+        assert record["certified"] == record["as_published"]
+        for name in ("value", "halfwidth", "low", "high", "n"):
+            assert record["certified"][name] == getattr(estimate, name)
 
 
 def test_a_chapter_reports_its_own_claims_only(some, monkeypatch):

@@ -203,3 +203,41 @@ def test_what_has_no_fingerprint_is_named():
 
     with pytest.raises(ArgumentError, match="stream"):
         fingerprint(uses_a_stream)
+
+
+def with_ledger(seeds, start, n):
+    fate = ["kept" if s % 2 == n % 2 else "infeasible" for s in seeds]
+    return experiments.tabulate(
+        seeds, label=f"n={n}, from {start}", over={"power": [1, 2]}, fate=fate, n=n, x=float(start)
+    )
+
+
+def test_joined_outcomes_keep_rows_ledgers_and_seeds():
+    parts = {
+        f"start {start}": experiments.run(
+            lambda seeds, start=start: pd.concat([with_ledger(seeds, start, n) for n in (3, 4)]),
+            range(start, start + 5),
+            progress=False,
+        )
+        for start in (0, 10)
+    }
+    joined = experiments.join(parts)
+    tables = [part.table for part in parts.values()]
+    pd.testing.assert_frame_equal(joined.table, pd.concat(tables, ignore_index=True))
+    assert joined.seeds == "0..4; 10..14"
+    assert joined.complete
+    assert list(joined.ledger.counts()) == [
+        f"start {start}: n={n}, from {start}" for start in (0, 10) for n in (3, 4)
+    ]
+    # One row for each n; an instance counts once, however many rows of the table it has.
+    assert joined.ledger_by("n").counts() == {
+        "n=3": {"kept": 4, "infeasible": 6},
+        "n=4": {"kept": 6, "infeasible": 4},
+    }
+
+
+def test_an_outcome_of_a_table_that_was_cut():
+    found = experiments.run(squares, range(1, 11), progress=False)
+    cut = experiments.Outcome.of(found.table.query("seed <= 4"), "1..4")
+    assert cut.ledger.counts() == {"instances": {"kept": 3, "rejected: divisible by three": 1}}
+    assert set(cut.kept["seed"]) == {1, 2, 4} and cut.seeds == "1..4"

@@ -141,3 +141,8 @@ def test_ledgers_merge_and_combine():
     assert list(named.counts()) == ["first", "second: a", "second: b"]
     one.merge(two)
     assert one.counts() == {"a": {"kept": 1, "infeasible": 1}, "b": {"kept": 1}}
+
+
+def test_a_ledger_of_given_instances():
+    ledger = selection.Ledger.kept(["W", "KQ"], count=3)
+    assert ledger.counts() == {"W": {"kept": 3}, "KQ": {"kept": 3}}

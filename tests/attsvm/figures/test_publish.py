@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attsvm import figures
+from attsvm import datasets, experiments, figures, selection, svm
 from attsvm.errors import ArgumentError, AttsvmError
 from attsvm.selection import Ledger
 
 ALT = "One curve rises from zero to one; the other one, drawn dashed, falls from one to zero again."
+
+SIZE, NAMES = np.int64(3), [("a", 1), ("b", 2)]
 
 
 def table():
@@ -69,29 +71,6 @@ def output(tmp_path, monkeypatch):
     return tmp_path / "figures"
 
 
-def test_summary_against_numpy():
-    data = table()
-    summary = figures.summarise(data, ["run", "x"], "y").set_index(["run", "x"])
-    values = data[(data["run"] == "b") & (data["x"] == 2)]["y"].to_numpy()
-    row = summary.loc[("b", 2)]
-    assert row["mean"] == pytest.approx(values.mean())
-    assert row["std"] == pytest.approx(values.std(ddof=1))
-    assert row["high"] - row["mean"] == pytest.approx(1.96 * values.std(ddof=1) / np.sqrt(10))
-    assert (summary["quantity"] == "y").all()
-    shares = figures.summarise(data, ["run"], "hit")
-    assert shares["low"].between(0, 1).all()
-    assert shares["high"].between(0, 1).all()
-
-
-def test_summary_refuses_missing_columns_and_holes():
-    with pytest.raises(ArgumentError, match="columns"):
-        figures.summarise(table(), ["nothing"], "y")
-    holed = table()
-    holed.loc[3, "y"] = np.nan
-    with pytest.raises(ArgumentError, match="finite"):
-        figures.summarise(holed, ["run"], "y")
-
-
 def test_all_forms_are_written(output):
     fig, summary = drawn()
     publish(fig, summary)
@@ -128,6 +107,83 @@ def test_the_dark_drawing_differs_in_colours_only(output):
     assert figures.COLOURS["ink"] in light
     for colour in figures.COLOURS.values():
         assert colour not in dark
+
+
+def test_the_passport_is_read_off_the_solutions(output):
+    problems = datasets.random_problems(range(6), n=3, T=4, d=2)
+    chosen = np.zeros((6, 3), dtype=int)
+    fro, nuc = (
+        svm.solve_many(problems.tokens, problems.queries, chosen, norm=norm)
+        for norm in ("fro", "nuc")
+    )
+
+    def experiment(seeds):
+        return experiments.tabulate(
+            seeds, label="tiny", solutions=[[fro[s] for s in seeds], [nuc[s] for s in seeds]]
+        )
+
+    found = experiments.run(experiment, range(6), chunk=4, progress=False)
+    assert found.table["fate"].tolist() == selection.fates(fro, nuc)
+    assert {"kept", "infeasible"} <= set(found.table["fate"])
+    fig, summary = drawn()
+    publish(
+        fig,
+        summary,
+        found=found,
+        ledger=None,
+        seeds=None,
+        parameters="SIZE NAMES",
+        solvers={"as published": "another one"},
+        tolerances={"threshold": 0.5},
+    )
+    record = json.loads((output / "up-and-down.json").read_text())
+    kept = found.table["fate"] == "kept"
+    worst = {
+        name: float(f"{max(s.gap for s, k in zip(group, kept, strict=True) if k):.0e}")
+        for name, group in (("Frobenius", fro), ("nuclear", nuc))
+    }
+    passport = record["passport"]
+    assert passport["solvers"] == {
+        "Frobenius": "attsvm.svm, active set",
+        "nuclear": "attsvm.svm, interior point, polished",
+        "as published": "another one",
+    }
+    assert passport["tolerances"] == {
+        "relative gap, Frobenius": 1e-9,
+        "relative gap, nuclear": 1e-8,
+        "largest gap found, Frobenius": worst["Frobenius"],
+        "largest gap found, nuclear": worst["nuclear"],
+        "threshold": 0.5,
+    }
+    assert passport["seeds"] == "0..5"
+    assert passport["parameters"] == {"SIZE": 3, "NAMES": [["a", 1], ["b", 2]]}
+    assert record["ledger"] == found.ledger.as_record()
+
+
+def test_solutions_outside_an_experiment_are_in_the_passport_too(output):
+    X = np.array([[[1.0, 0.0], [0.0, 1.0]]])
+    tolerance = svm.Tolerance(gap=1e-7)
+    solution = svm.solve(X, X[:, 0], np.array([0]), tolerance=tolerance)
+    publish(*drawn(), solutions=[solution])
+    passport = json.loads((output / "up-and-down.json").read_text())["passport"]
+    assert passport["solvers"] == {"Frobenius": "attsvm.svm, active set"}
+    assert passport["tolerances"]["relative gap, Frobenius"] == 1e-7
+    assert passport["tolerances"]["largest gap found, Frobenius"] <= 1e-7
+
+
+@pytest.mark.parametrize(
+    ("changes", "argument"),
+    [
+        ({"ledger": None}, "found"),
+        ({"seeds": None}, "found"),
+        ({"parameters": "ALT x"}, "parameters"),
+    ],
+)
+def test_a_passport_with_holes_is_refused(output, changes, argument):
+    with pytest.raises(ArgumentError) as error:
+        publish(*drawn(), **changes)
+    assert error.value.argument == argument
+    assert not output.exists()
 
 
 def luminance(colour):
