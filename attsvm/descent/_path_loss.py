@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
+from attsvm._typing import FloatArray as Array
 from attsvm.metrics._log_gap import log_excess
 from attsvm.problem import AttentionProblem
 
 __all__ = ["LogGap"]
-
-Array = NDArray[np.float64]
 
 
 class LogGap:
