@@ -9,16 +9,17 @@ rule, never by hand:
 - it misses it, but the published protocol meets it: *artefact of the published protocol*;
 - otherwise: *fails*.  That too can be what the book expects: a negative verdict is a finding.
 
-Claims that no finite computation can settle are listed as *not testable*, with the reason.
+Claims that no finite computation can decide are listed as *not testable*, with the reason.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib.resources
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -70,15 +71,12 @@ class Criterion:
         return self.at_least <= value <= self.at_most
 
     def __str__(self) -> str:
-        bounds = []
         if self.at_least == self.at_most:
-            bounds.append(f"equal to {self.at_least:g}")
-        else:
-            if self.at_least > float("-inf"):
-                bounds.append(f"at least {self.at_least:g}")
-            if self.at_most < float("inf"):
-                bounds.append(f"at most {self.at_most:g}")
-        return f"{self.quantity}: {' and '.join(bounds)}"
+            return f"{self.quantity}: equal to {self.at_least:g}"
+        words = (f"at least {self.at_least:g}", f"at most {self.at_most:g}")
+        bounds = (self.at_least, self.at_most)
+        finite = [text for text, bound in zip(words, bounds, strict=True) if math.isfinite(bound)]
+        return f"{self.quantity}: {' and '.join(finite)}"
 
 
 @dataclass(frozen=True)
@@ -120,46 +118,38 @@ class Claim:
 
 
 def _claim(entry: Mapping[str, Any]) -> Claim:
-    """Read one entry of the registry.
-
-    Raises
-    ------
-    ArgumentError
-        If a field is missing, unknown or contradicts another.
-    """
+    """Read one entry of the registry, or say which field is missing, unknown or contradictory."""
     name = f"claim {entry.get('id', '?')!r}"
-    known = {"id", "chapter", "place", "statement", "criterion", "published", "agreement",
-             "expected", "reason"}  # fmt: skip
+    known = {field.name for field in fields(Claim)}
     if unknown := set(entry) - known:
         raise ArgumentError(name, f"fields among {sorted(known)}", f"{sorted(unknown)}")
     if missing := {"id", "place", "statement", "expected"} - set(entry):
         raise ArgumentError(name, "all of id, place, statement, expected", f"no {sorted(missing)}")
     expected = Verdict(entry["expected"])
-    criterion = None
-    if "criterion" in entry:
-        given = entry["criterion"]
-        if not {"quantity", "why"} <= set(given) or not {"at_least", "at_most"} & set(given):
-            raise ArgumentError(
-                name, "a criterion with quantity, why and a bound", f"{dict(given)}"
-            )
-        criterion = Criterion(
-            quantity=given["quantity"],
-            at_least=float(given.get("at_least", "-inf")),
-            at_most=float(given.get("at_most", "inf")),
-            why=given["why"],
-        )
-    if (expected is Verdict.NOT_TESTABLE) != (criterion is None):
+    given = entry.get("criterion")
+    if given is not None and (
+        not {"quantity", "why"} <= set(given) or not {"at_least", "at_most"} & set(given)
+    ):
+        raise ArgumentError(name, "a criterion with quantity, why and a bound", f"{dict(given)}")
+    if (expected is Verdict.NOT_TESTABLE) != (given is None):
         raise ArgumentError(name, "a criterion exactly if it is testable", str(expected))
-    if criterion is None and not entry.get("reason"):
+    if given is None and not entry.get("reason"):
         raise ArgumentError(name, "a reason why it is not testable", "none")
-    if criterion is not None and not entry.get("chapter"):
+    if given is not None and not entry.get("chapter"):
         raise ArgumentError(name, "the chapter that judges it", "none")
     return Claim(
         id=entry["id"],
         chapter=entry.get("chapter", ""),
         place=entry["place"],
         statement=" ".join(entry["statement"].split()),
-        criterion=criterion,
+        criterion=None
+        if given is None
+        else Criterion(
+            quantity=given["quantity"],
+            at_least=float(given.get("at_least", "-inf")),
+            at_most=float(given.get("at_most", "inf")),
+            why=given["why"],
+        ),
         published=entry.get("published"),
         agreement=float(entry.get("agreement", 0.0)),
         expected=expected,
@@ -168,7 +158,16 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
 
 
 def read(path: Path) -> list[Claim]:
-    """Read a registry file.
+    """The claims of a registry file, in its order.
+
+    Parameters
+    ----------
+    path
+        A TOML file with a table ``[[claim]]`` for each claim.
+
+    Returns
+    -------
+    list of Claim
 
     Raises
     ------
@@ -201,10 +200,10 @@ def find(id: str) -> Claim:
     ArgumentError
         If there is none.
     """
-    for claim in _registry():
-        if claim.id == id:
-            return claim
-    raise ArgumentError("id", f"one of {', '.join(c.id for c in _registry())}", repr(id))
+    known = {claim.id: claim for claim in _registry()}
+    if id not in known:
+        raise ArgumentError("id", f"one of {', '.join(known)}", repr(id))
+    return known[id]
 
 
 def judge(
@@ -221,6 +220,11 @@ def judge(
     as_published
         The same quantity under the published protocol, where it was run.
 
+    Returns
+    -------
+    verdict : Verdict
+    reason : str
+
     Raises
     ------
     ArgumentError
@@ -228,17 +232,15 @@ def judge(
     """
     if claim.criterion is None:
         raise ArgumentError("claim", "a testable claim", f"{claim.id}: {claim.reason}")
-    bears_out = claim.criterion.met(certified.value)
-    if bears_out and claim.published is not None:
-        # Three standard errors of our mean, beyond the agreed difference: fewer instances, more
-        # play.
-        play = claim.agreement + 3 * certified.halfwidth / 1.96
-        if abs(certified.value - claim.published) > play:
-            return Verdict.DIFFERS, (
-                f"the criterion is met, but the published number is {claim.published:g}"
-            )
-    if bears_out:
-        return Verdict.HOLDS, "the criterion is met"
+    if claim.criterion.met(certified.value):
+        # Three standard errors of our mean, beyond the agreed difference: the fewer instances, the
+        # larger the tolerance.
+        tolerance = claim.agreement + 3 * certified.standard_error
+        if claim.published is None or abs(certified.value - claim.published) <= tolerance:
+            return Verdict.HOLDS, "the criterion is met"
+        return Verdict.DIFFERS, (
+            f"the criterion is met, but the published number is {claim.published:g}"
+        )
     if as_published is not None and claim.criterion.met(as_published.value):
         return Verdict.ARTEFACT, (
             "the published protocol meets the criterion, the certified computation does not"
@@ -274,15 +276,12 @@ def report(
     ours = _estimate(certified)
     theirs = None if as_published is None else _estimate(as_published)
     verdict, reason = judge(claim, ours, theirs)
+    assert claim.criterion is not None  # `judge` refuses the others
     record = {
-        "id": claim.id,
-        "chapter": claim.chapter,
-        "place": claim.place,
-        "statement": claim.statement,
+        **{k: getattr(claim, k) for k in ("id", "chapter", "place", "statement", "published")},
         "criterion": str(claim.criterion),
-        "quantity": claim.criterion.quantity if claim.criterion else "",
-        "why": claim.criterion.why if claim.criterion else "",
-        "published": claim.published,
+        "quantity": claim.criterion.quantity,
+        "why": claim.criterion.why,
         "certified": _plain(ours),
         "as_published": None if theirs is None else _plain(theirs),
         "verdict": str(verdict),
@@ -301,6 +300,7 @@ def report(
 
 
 def _estimate(value: Estimate | ArrayLike) -> Estimate:
+    """Values of instances have an interval; a plain number is one deterministic measurement."""
     if isinstance(value, Estimate):
         return value
     values = np.asarray(value)
@@ -311,13 +311,7 @@ def _estimate(value: Estimate | ArrayLike) -> Estimate:
 
 
 def _plain(estimate: Estimate) -> dict[str, float]:
-    return {
-        "value": estimate.value,
-        "halfwidth": estimate.halfwidth,
-        "low": estimate.low,
-        "high": estimate.high,
-        "n": estimate.n,
-    }
+    return {**asdict(estimate), "halfwidth": estimate.halfwidth}
 
 
 def check(found: Mapping[str, Mapping[str, Any]], chapters: Iterable[str]) -> list[str]:
@@ -329,6 +323,11 @@ def check(found: Mapping[str, Mapping[str, Any]], chapters: Iterable[str]) -> li
         Records by claim id.
     chapters
         Ids of the chapters that were built.
+
+    Returns
+    -------
+    list of str
+        Empty if every claim of these chapters was reported and has the verdict expected.
     """
     built = set(chapters)
     problems = []

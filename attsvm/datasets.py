@@ -8,13 +8,14 @@ batch it is drawn in.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Concatenate, Literal, ParamSpec
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm._typing import FloatArray
 from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead, QuadraticHead, ReLUHead
 from attsvm.problem import AttentionProblem, stack
@@ -36,43 +37,64 @@ __all__ = [
 
 Attention = Literal["cross", "self"]
 Labels = Literal["position", "sequence"]
+Sizes = ParamSpec("Sizes")
 
 
 class _Draws:
-    """Normal draws of one seed, in the order they are asked for."""
+    """Draws of one seed in the order they are asked for, in single precision, cast to float64."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, **sizes: int) -> None:
         import torch  # here: importing torch takes seconds, and only the generators need it
 
+        for name, value in sizes.items():
+            _checks.integer(name, value, low=1)
         self._torch = torch
         self._generator = torch.Generator().manual_seed(_checks.integer("seed", seed, low=0))
 
-    def normal(self, *shape: int) -> Any:
-        """A float32 tensor of independent standard normals."""
-        return self._torch.randn(*shape, generator=self._generator)
+    def normal(self, *shape: int) -> FloatArray:
+        """Independent standard normals."""
+        return self._torch.randn(*shape, generator=self._generator).double().numpy()
 
-    def unit_rows(self, *shape: int) -> Any:
-        """Standard normals, each row divided by its length (in float32, as the authors do)."""
-        rows = self.normal(*shape)
-        return rows / rows.norm(dim=-1, keepdim=True)
-
-
-def _double(tensor: Any) -> NDArray[np.float64]:
-    return tensor.double().numpy()
+    def unit(self, *shape: int, axes: int = 1) -> FloatArray:
+        """Standard normals, each row (the last `axes` axes) divided by its length, by torch."""
+        rows = self._torch.randn(*shape, generator=self._generator)
+        length = self._torch.linalg.vector_norm(rows, dim=tuple(range(-axes, 0)), keepdim=True)
+        return (rows / length).double().numpy()
 
 
-def _sizes(**sizes: int) -> None:
-    for name, value in sizes.items():
-        _checks.integer(name, value, low=1)
+def _for_each_seed(
+    one: Callable[Concatenate[int, Sizes], AttentionProblem],
+) -> Callable[Concatenate[Iterable[int], Sizes], AttentionProblem]:
+    """The generator of many instances from that of one, with its name, signature and docstring."""
 
+    def many(seeds: Iterable[int], *args: Sizes.args, **sizes: Sizes.kwargs) -> AttentionProblem:
+        chosen = list(seeds)
+        if not chosen:
+            raise ArgumentError("seeds", "at least one seed", "none")
+        return stack(one(int(seed), *args, **sizes) for seed in chosen)
 
-def _many(
-    one: Callable[..., AttentionProblem], seeds: Iterable[int], **sizes: Any
-) -> AttentionProblem:
-    chosen = list(seeds)
-    if not chosen:
-        raise ArgumentError("seeds", "at least one seed", "none")
-    return stack(one(int(seed), **sizes) for seed in chosen)
+    many.__name__ = many.__qualname__ = f"{one.__name__}s"
+    many.__doc__ = f"""`{one.__name__}` for each seed, stacked along a leading instance axis.
+
+    Parameters
+    ----------
+    seeds
+        Seeds of the instances; the other arguments are those of `{one.__name__}`.
+
+    Returns
+    -------
+    AttentionProblem
+        Tokens (seeds, n, T, d).
+
+    Raises
+    ------
+    ArgumentError
+        If there is no seed, or where `{one.__name__}` raises it.
+    """
+    _, *others = inspect.signature(one).parameters.values()
+    first = inspect.Parameter("seeds", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    many.__signature__ = inspect.Signature([first, *others])  # type: ignore[attr-defined]
+    return many
 
 
 def random_problem(
@@ -81,8 +103,8 @@ def random_problem(
     """Tokens and queries on the unit sphere, a random linear head, random labels.
 
     This is the instance of the paper's experiments on rank, local convergence and convergence
-    types. Draws in order: v (d), Y (n), X (n, T, d), Z (n, d); v and all rows have length one, Y is
-    a sign.
+    types (Sections 2 and 5).  Draws in order: v (d), Y (n), X (n, T, d), Z (n, d); v and all rows
+    have length one, Y is a sign.
 
     Parameters
     ----------
@@ -93,31 +115,24 @@ def random_problem(
     attention
         ``"cross"``: free queries; ``"self"``: the first token of each sequence asks.
 
+    Returns
+    -------
+    AttentionProblem
+        Tokens (n, T, d), queries (n, d).
+
     Raises
     ------
     ArgumentError
-        If a size is below one or the seed is negative.
+        If a size is below one, the seed is negative, or `attention` is another word.
     """
-    _sizes(n=n, T=T, d=d)
     _checks.choice("attention", attention, ("cross", "self"))
-    draws = _Draws(seed)
-    v = draws.unit_rows(d)
-    labels = draws.normal(n).sign()
-    tokens = draws.unit_rows(n, T, d)
-    queries = draws.unit_rows(n, d) if attention == "cross" else tokens[:, 0]
-    return AttentionProblem(
-        tokens=_double(tokens),
-        queries=_double(queries),
-        labels=_double(labels),
-        head=LinearHead(_double(v)),
-    )
+    draws = _Draws(seed, n=n, T=T, d=d)
+    v, labels, tokens = draws.unit(d), np.sign(draws.normal(n)), draws.unit(n, T, d)
+    queries = draws.unit(n, d) if attention == "cross" else tokens[:, 0]
+    return AttentionProblem(tokens, queries, labels, LinearHead(v))
 
 
-def random_problems(
-    seeds: Iterable[int], n: int, T: int, d: int, attention: Attention = "cross"
-) -> AttentionProblem:
-    """`random_problem` for each seed, stacked along a leading instance axis."""
-    return _many(random_problem, seeds, n=n, T=T, d=d, attention=attention)
+random_problems = _for_each_seed(random_problem)
 
 
 def planar_problem(T: Literal[3, 5]) -> AttentionProblem:
@@ -127,6 +142,16 @@ def planar_problem(T: Literal[3, 5]) -> AttentionProblem:
     left by one. ``T=3`` (seed 1): two tight clusters, shifted to the left and to the right by one.
     Labels are +1.
 
+    Parameters
+    ----------
+    T
+        Tokens in each sequence, 3 or 5.
+
+    Returns
+    -------
+    AttentionProblem
+        Tokens (2, T, 2), queries (2, 2).
+
     Raises
     ------
     ArgumentError
@@ -134,25 +159,16 @@ def planar_problem(T: Literal[3, 5]) -> AttentionProblem:
     """
     if T not in (3, 5):
         raise ArgumentError("T", "3 or 5", repr(T))
-    import torch
-
     draws = _Draws(3 if T == 5 else 1)
-    v = draws.unit_rows(2)
+    v = draws.unit(2)
+    scale = np.float32(0.5 if T == 5 else 0.3)  # in single precision, as the authors do
+    tokens = scale * draws.normal(2, T, 2).astype(np.float32)
     if T == 5:
-        tokens = 0.5 * draws.normal(2, 5, 2)
-        tokens[0, 0] = torch.tensor([1.0, 0.5])
-        tokens[1, 0] = torch.tensor([1.0, -0.5])
-        tokens[:, 1:] += torch.tensor([-1.0, 0.0])
+        tokens[:, 0] = [[1.0, 0.5], [1.0, -0.5]]
+        tokens[:, 1:, 0] -= 1.0
     else:
-        tokens = 0.3 * draws.normal(2, 3, 2)
-        tokens[0] += torch.tensor([-1.0, 0.0])
-        tokens[1] += torch.tensor([1.0, 0.0])
-    return AttentionProblem(
-        tokens=_double(tokens),
-        queries=_double(draws.unit_rows(2, 2)),
-        labels=np.ones(2),
-        head=LinearHead(_double(v)),
-    )
+        tokens[..., 0] += [[-1.0], [1.0]]
+    return AttentionProblem(tokens.astype(float), draws.unit(2, 2), np.ones(2), LinearHead(v))
 
 
 def relu_problem(seed: int, n: int, T: int, d: int) -> AttentionProblem:
@@ -161,29 +177,30 @@ def relu_problem(seed: int, n: int, T: int, d: int) -> AttentionProblem:
     Draws in order: V (d, d), X (n, T, d), Y (n), Z (n, d).  V has Frobenius norm one; rows of X and
     Z have length one; h(x) = Σ_j max(0, V_j'x).
 
+    Parameters
+    ----------
+    seed
+        Seed of the instance.
+    n, T, d
+        Sequences, tokens in each, dimension.
+
+    Returns
+    -------
+    AttentionProblem
+        Tokens (n, T, d), queries (n, d).
+
     Raises
     ------
     ArgumentError
         If a size is below one or the seed is negative.
     """
-    _sizes(n=n, T=T, d=d)
-    draws = _Draws(seed)
-    V = draws.normal(d, d)
-    V = V / V.norm()
-    tokens = draws.unit_rows(n, T, d)
-    labels = draws.normal(n).sign()
-    queries = draws.unit_rows(n, d)
-    return AttentionProblem(
-        tokens=_double(tokens),
-        queries=_double(queries),
-        labels=_double(labels),
-        head=ReLUHead(_double(V)),
-    )
+    draws = _Draws(seed, n=n, T=T, d=d)
+    V, tokens = draws.unit(d, d, axes=2), draws.unit(n, T, d)
+    labels = np.sign(draws.normal(n))
+    return AttentionProblem(tokens, draws.unit(n, d), labels, ReLUHead(V))
 
 
-def relu_problems(seeds: Iterable[int], n: int, T: int, d: int) -> AttentionProblem:
-    """`relu_problem` for each seed, stacked along a leading instance axis."""
-    return _many(relu_problem, seeds, n=n, T=T, d=d)
+relu_problems = _for_each_seed(relu_problem)
 
 
 def orthonormal_problem(seed: int, n: int, T: int, d: int, ridge: float) -> AttentionProblem:
@@ -193,33 +210,36 @@ def orthonormal_problem(seed: int, n: int, T: int, d: int, ridge: float) -> Atte
     a matrix of normals), labels are +1.  The optimal attention is then known in closed form: the
     projection of γ/(2λ) onto the simplex.
 
+    Parameters
+    ----------
+    seed
+        Seed of the instance.
+    n, T, d
+        Sequences, tokens in each (at most d), dimension.
+    ridge
+        λ ≥ 0 of the head.
+
+    Returns
+    -------
+    AttentionProblem
+        Tokens (n, T, d), queries (n, d).
+
     Raises
     ------
     ArgumentError
         If a size is below one, T exceeds d, or λ is negative.
     """
-    _sizes(n=n, T=T, d=d)
+    draws = _Draws(seed, n=n, T=T, d=d)
     if d < T:
         raise ArgumentError("T", f"at most d = {d} orthonormal tokens", str(T))
-    draws = _Draws(seed)
-    v = draws.unit_rows(d)
-    gaussian = _double(draws.normal(n, T, d))
+    v = draws.unit(d)
     # U V' of the singular value decomposition: the orthonormal rows nearest to the Gaussian ones;
     # for T = d this is as uniform as the left singular vectors alone.
-    left, _, right = np.linalg.svd(gaussian, full_matrices=False)
-    return AttentionProblem(
-        tokens=left @ right,
-        queries=_double(draws.unit_rows(n, d)),
-        labels=np.ones(n),
-        head=QuadraticHead(_double(v), ridge=ridge),
-    )
+    left, _, right = np.linalg.svd(draws.normal(n, T, d), full_matrices=False)
+    return AttentionProblem(left @ right, draws.unit(n, d), np.ones(n), QuadraticHead(v, ridge))
 
 
-def orthonormal_problems(
-    seeds: Iterable[int], n: int, T: int, d: int, ridge: float
-) -> AttentionProblem:
-    """`orthonormal_problem` for each seed, stacked along a leading instance axis."""
-    return _many(orthonormal_problem, seeds, n=n, T=T, d=d, ridge=ridge)
+orthonormal_problems = _for_each_seed(orthonormal_problem)
 
 
 def equal_score_problem(seed: int, n: int, T: int, d: int, spread: float = 0.0) -> AttentionProblem:
@@ -239,37 +259,32 @@ def equal_score_problem(seed: int, n: int, T: int, d: int, spread: float = 0.0) 
     spread
         0: equal scores (B.2); 1: scores as drawn, an instance with the law of `random_problem`.
 
+    Returns
+    -------
+    AttentionProblem
+        Tokens (n, T, d), queries (n, d).
+
     Raises
     ------
     ArgumentError
         If a size is below one, the seed is negative, or the spread is outside [0, 1].
     """
-    _sizes(n=n, T=T, d=d)
-    share = _checks.number("spread", spread, at_least=0.0)
-    if share > 1.0:
-        raise ArgumentError("spread", "at most 1", str(spread))
-    draws = _Draws(seed)
-    labels = _double(draws.normal(n).sign())
-    tokens = _double(draws.unit_rows(n, T, d))
-    queries = _double(draws.unit_rows(n, d))
+    spread = _checks.number("spread", spread, at_least=0.0, at_most=1.0)
+    draws = _Draws(seed, n=n, T=T, d=d)
+    labels = np.sign(draws.normal(n))
+    tokens = draws.unit(n, T, d)
     best = (labels[:, None] * tokens[..., 0]).argmax(-1)
     rest = np.arange(T) != best[:, None]
     for i in range(n if T > 1 else 0):
         drawn = tokens[i, rest[i], 0]
-        tokens[i, rest[i], 0] = drawn.mean() + share * (drawn - drawn.mean())
-    return AttentionProblem(
-        tokens=tokens, queries=queries, labels=labels, head=LinearHead(np.eye(d)[0])
-    )
+        tokens[i, rest[i], 0] = drawn.mean() + spread * (drawn - drawn.mean())
+    return AttentionProblem(tokens, draws.unit(n, d), labels, LinearHead(np.eye(d)[0]))
 
 
-def equal_score_problems(
-    seeds: Iterable[int], n: int, T: int, d: int, spread: float = 0.0
-) -> AttentionProblem:
-    """`equal_score_problem` for each seed, stacked along a leading instance axis."""
-    return _many(equal_score_problem, seeds, n=n, T=T, d=d, spread=spread)
+equal_score_problems = _for_each_seed(equal_score_problem)
 
 
-def compressed(problem: AttentionProblem) -> tuple[AttentionProblem, NDArray[np.float64]]:
+def compressed(problem: AttentionProblem) -> tuple[AttentionProblem, FloatArray]:
     """The same instances in coordinates of the span of their tokens and queries.
 
     With d above n(T + 1) most directions of the space are empty: the loss does not depend on them
@@ -334,33 +349,28 @@ def sequence_problem(
     labels
         ``"position"``: each position has a label of its own; ``"sequence"``: one for the sequence.
 
+    Returns
+    -------
+    AttentionProblem
+        Tokens (n T, T, d), queries (n T, d).
+
     Raises
     ------
     ArgumentError
         If a size is below one, the seed is negative, or `labels` is another word.
     """
-    _sizes(n=n, T=T, d=d)
     _checks.choice("labels", labels, ("position", "sequence"))
-    draws = _Draws(seed)
-    v = draws.unit_rows(d)
-    signs = _double(draws.normal(n, T if labels == "position" else 1).sign())
-    tokens = _double(draws.unit_rows(n, T, d))
+    draws = _Draws(seed, n=n, T=T, d=d)
+    v = draws.unit(d)
+    signs = np.sign(draws.normal(n, T if labels == "position" else 1))
+    tokens = draws.unit(n, T, d)
     return AttentionProblem(
         tokens=np.repeat(tokens, T, axis=0),
         queries=tokens.reshape(n * T, d),
         labels=np.broadcast_to(signs, (n, T)).reshape(n * T),
-        head=LinearHead(_double(v)),
+        head=LinearHead(v),
         mask=np.tile(np.tri(T, dtype=bool), (n, 1)) if causal else None,
     )
 
 
-def sequence_problems(
-    seeds: Iterable[int],
-    n: int,
-    T: int,
-    d: int,
-    causal: bool = False,
-    labels: Labels = "position",
-) -> AttentionProblem:
-    """`sequence_problem` for each seed, stacked along a leading instance axis."""
-    return _many(sequence_problem, seeds, n=n, T=T, d=d, causal=causal, labels=labels)
+sequence_problems = _for_each_seed(sequence_problem)

@@ -9,17 +9,18 @@ perhaps ``T``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from attsvm import _checks
+from attsvm._typing import IntArray
 from attsvm.errors import ArgumentError
 
 __all__ = ["Head", "LinearHead", "QuadraticHead", "ReLUHead", "stack_heads"]
 
-Array = Any  # a numpy array or a torch tensor
+Array: TypeAlias = Any  # a numpy array or a torch tensor
 
 
 @runtime_checkable
@@ -27,13 +28,13 @@ class Head(Protocol):
     """What `descent` and `AttentionProblem.scores` need to know of a head."""
 
     def value(self, x: Array) -> Array:
-        """h(x) for the last axis of x."""
+        """h(x) for the last axis of x: (…, d) to (…)."""
 
     def gradient(self, x: Array) -> Array:
-        """∇h(x), of the shape of x."""
+        """∇h(x), (…, d) like x."""
 
-    def to(self, convert: Callable[[Any], Any]) -> Head:
-        """The same head with its parameter arrays converted."""
+    def to(self, convert: Callable[[Array], Array]) -> Self:
+        """The same head with its parameter array converted."""
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -43,22 +44,19 @@ class Head(Protocol):
     def d(self) -> int:
         """Dimension of the tokens."""
 
-    def instance(self, index: Any) -> Head:
-        """The head of some instances."""
+    def instance(self, index: int | slice | IntArray) -> Self:
+        """The head of some instances along the leading axis; itself if there is none."""
 
 
-def _aligned(parameter: Array, x: Array, own_axes: int, x_axes: int) -> Array:
-    """Give `parameter` (…, own) the axes it lacks between its batch axes and its own, to meet x.
+def _aligned(parameter: Array, x: Array) -> Array:
+    """Give `parameter` (…, d) the axes that x (…, [n, [T,]] d) has between its own two ends.
 
     A parameter without batch axes broadcasts as it is.
     """
-    batch = parameter.ndim - own_axes
+    batch = parameter.ndim - 1
     if batch == 0:
         return parameter
-    middle = x.ndim - batch - x_axes
-    return parameter.reshape(
-        tuple(parameter.shape[:batch]) + (1,) * middle + tuple(parameter.shape[batch:])
-    )
+    return parameter.reshape((*parameter.shape[:batch], *(1,) * (x.ndim - batch - 1), -1))
 
 
 def _times(x: Array, matrix: Array) -> Array:
@@ -67,52 +65,48 @@ def _times(x: Array, matrix: Array) -> Array:
     Giving `matrix` the axes it lacks would copy it for every row, which at the paper's sizes takes
     longer than the product.
     """
-    batch = matrix.ndim - 2
-    rows = x.reshape((*x.shape[:batch], -1, x.shape[-1]))
+    rows = x.reshape((*x.shape[: matrix.ndim - 2], -1, x.shape[-1]))
     return (rows @ matrix).reshape((*x.shape[:-1], matrix.shape[-1]))
 
 
 @dataclass(frozen=True, eq=False)
 class _ArrayHead:
-    """What the three heads share: conversion and choice of instances over dataclass fields."""
+    """A head whose first field is its parameter array; other fields are the same for all."""
 
-    _own_axes = 1
+    _own_axes = 1  # the array's axes other than those of instances, d first
 
-    def to(self, convert: Callable[[Any], Any]) -> Any:
-        return replace(self, **{name: convert(value) for name, value in self._arrays().items()})
+    def __post_init__(self) -> None:
+        name, value = self._parameter
+        # Tensors, which only `to` brings here, pass as they are.
+        if isinstance(value, np.ndarray | list | tuple | float | int):
+            value = _checks.array(name, value)
+            if value.ndim < self._own_axes:
+                raise ArgumentError(name, f"at least {self._own_axes} axes", f"shape {value.shape}")
+            object.__setattr__(self, name, value)
 
-    def _arrays(self) -> dict[str, Array]:
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["array"]}
+    @property
+    def _parameter(self) -> tuple[str, Array]:
+        name = fields(self)[0].name
+        return name, getattr(self, name)
 
-    def _constants(self) -> dict[str, float]:
-        return {f.name: getattr(self, f.name) for f in fields(self) if not f.metadata["array"]}
+    @property
+    def _constants(self) -> list[float]:
+        return [getattr(self, field.name) for field in fields(self)[1:]]
+
+    def to(self, convert: Callable[[Array], Array]) -> Self:
+        name, value = self._parameter
+        return replace(self, **{name: convert(value)})
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        first = next(iter(self._arrays().values()))
-        return tuple(first.shape[: first.ndim - self._own_axes])
+        return tuple(self._parameter[1].shape[: -self._own_axes])
 
     @property
     def d(self) -> int:
-        first = next(iter(self._arrays().values()))
-        return int(first.shape[first.ndim - self._own_axes])
+        return int(self._parameter[1].shape[-self._own_axes])
 
-    def instance(self, index: Any) -> Any:
+    def instance(self, index: int | slice | IntArray) -> Self:
         return self.to(lambda parameter: parameter[index]) if self.batch_shape else self
-
-
-_ARRAY = {"array": True}  # metadata of fields that hold parameter arrays
-_CONSTANT = {"array": False}
-
-
-def _read(name: str, value: Array, least: int) -> Array:
-    """Check numpy input; tensors, which only `to` brings here, pass as they are."""
-    if not isinstance(value, np.ndarray | list | tuple | float | int):
-        return value
-    read = _checks.array(name, value)
-    if read.ndim < least:
-        raise ArgumentError(name, f"at least {least} axes", f"shape {read.shape}")
-    return read
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,18 +117,20 @@ class LinearHead(_ArrayHead):
     ----------
     v
         (…, d).
+
+    Raises
+    ------
+    ArgumentError
+        If v has no axis or a number in it is not finite.
     """
 
-    v: Array = field(metadata=_ARRAY)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "v", _read("v", self.v, 1))
+    v: Array
 
     def value(self, x: Array) -> Array:
-        return (x * _aligned(self.v, x, 1, 1)).sum(-1)
+        return (x * _aligned(self.v, x)).sum(-1)
 
     def gradient(self, x: Array) -> Array:
-        return x * 0 + _aligned(self.v, x, 1, 1)
+        return x * 0 + _aligned(self.v, x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,25 +141,23 @@ class ReLUHead(_ArrayHead):
     ----------
     V
         (…, d, m): a column for each unit.
+
+    Raises
+    ------
+    ArgumentError
+        If V has fewer than two axes or a number in it is not finite.
     """
 
-    V: Array = field(metadata=_ARRAY)
+    V: Array
     _own_axes = 2
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "V", _read("V", self.V, 2))
-
-    def _units(self, x: Array) -> Array:
-        return _times(x, self.V)
-
     def value(self, x: Array) -> Array:
-        units = self._units(x)
+        units = _times(x, self.V)
         return (units * (units > 0)).sum(-1)
 
     def gradient(self, x: Array) -> Array:
-        units = self._units(x)
-        active = (units > 0) + 0 * units
-        return _times(active, self.V.mT)
+        units = _times(x, self.V)
+        return _times((units > 0) + 0 * units, self.V.mT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,39 +170,55 @@ class QuadraticHead(_ArrayHead):
         (…, d).
     ridge
         λ ≥ 0.
+
+    Raises
+    ------
+    ArgumentError
+        If v has no axis, a number is not finite, or λ is negative.
     """
 
-    v: Array = field(metadata=_ARRAY)
-    ridge: float = field(metadata=_CONSTANT)
+    v: Array
+    ridge: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "v", _read("v", self.v, 1))
+        super().__post_init__()
         object.__setattr__(self, "ridge", _checks.number("ridge", self.ridge, at_least=0.0))
 
     def value(self, x: Array) -> Array:
-        return (x * _aligned(self.v, x, 1, 1)).sum(-1) - self.ridge * (x * x).sum(-1)
+        return (x * _aligned(self.v, x)).sum(-1) - self.ridge * (x * x).sum(-1)
 
     def gradient(self, x: Array) -> Array:
-        return _aligned(self.v, x, 1, 1) - 2 * self.ridge * x
+        return _aligned(self.v, x) - 2 * self.ridge * x
 
 
-def stack_heads(heads: Sequence[Any]) -> Any:
+def stack_heads(heads: Sequence[Head]) -> Head:
     """One head whose parameters are those of `heads` along a new leading axis.
+
+    Parameters
+    ----------
+    heads
+        At least one, all of one kind with parameters of one shape.
+
+    Returns
+    -------
+    head
+        Of the same kind; its `batch_shape` begins with ``len(heads)``.
 
     Raises
     ------
     ArgumentError
         If there is none, or they differ in kind, shape or constants.
     """
-    if not heads:
-        raise ArgumentError("heads", "at least one head", "none")
-    first = heads[0]
-    for head in heads[1:]:
-        if type(head) is not type(first) or head._constants() != first._constants():
+    own = [head for head in heads if isinstance(head, _ArrayHead)]
+    if not own or len(own) < len(heads):
+        kinds = ", ".join(type(head).__name__ for head in heads) or "none"
+        raise ArgumentError("heads", "at least one head, all of attsvm.heads", kinds)
+    first = own[0]
+    for head in own:
+        if type(head) is not type(first) or head._constants != first._constants:
             raise ArgumentError("heads", f"all like {first}", f"{head}")
-    shapes = {name: value.shape for name, value in first._arrays().items()}
-    for head in heads:
-        if {name: value.shape for name, value in head._arrays().items()} != shapes:
-            raise ArgumentError("heads", f"parameters of shapes {shapes}", f"{head._arrays()}")
-    stacked = {name: np.stack([head._arrays()[name] for head in heads]) for name in shapes}
-    return replace(first, **stacked)
+        have, want = head._parameter[1].shape, first._parameter[1].shape
+        if have != want:
+            raise ArgumentError("heads", f"parameters of shapes {want}", f"{have}")
+    stacked = np.stack([head._parameter[1] for head in own])
+    return first.to(lambda _: stacked)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm._typing import BoolArray, FloatArray, IntArray
 from attsvm.errors import ArgumentError
 from attsvm.heads import Head, stack_heads
 
@@ -42,11 +41,11 @@ class AttentionProblem:
         token, or there is no instance, sequence or token at all.
     """
 
-    tokens: NDArray[np.float64]
-    queries: NDArray[np.float64]
-    labels: NDArray[np.float64]
+    tokens: FloatArray
+    queries: FloatArray
+    labels: FloatArray
     head: Head
-    mask: NDArray[np.bool_] | None = None
+    mask: BoolArray | None = None
 
     def __post_init__(self) -> None:
         tokens = _checks.array("tokens", self.tokens)
@@ -74,12 +73,8 @@ class AttentionProblem:
             if not mask.any(-1).all():
                 where = tuple(int(i) for i in np.argwhere(~mask.any(-1))[0])
                 raise ArgumentError("mask", "a token in every sequence", f"none at index {where}")
-        for name, value in (
-            ("tokens", tokens),
-            ("queries", queries),
-            ("labels", labels),
-            ("mask", mask),
-        ):
+        checked = {"tokens": tokens, "queries": queries, "labels": labels, "mask": mask}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -107,8 +102,17 @@ class AttentionProblem:
             raise TypeError("a single instance has no length; use n, T or d")
         return self.batch_shape[0]
 
-    def instance(self, index: Any) -> AttentionProblem:
-        """One instance (an integer) or some (a slice or an index array) along the leading axis.
+    def instance(self, index: int | slice | IntArray) -> AttentionProblem:
+        """One instance or some along the leading axis.
+
+        Parameters
+        ----------
+        index
+            An integer, which takes the axis away, or a slice or an index array.
+
+        Returns
+        -------
+        AttentionProblem
 
         Raises
         ------
@@ -129,11 +133,16 @@ class AttentionProblem:
         except IndexError as error:
             raise ArgumentError("index", f"0..{len(self) - 1}", str(index)) from error
 
-    def scores(self) -> NDArray[np.float64]:
-        """Token scores γ_it = Y_i h(x_it), shape (…, n, T) (Section 2).
+    def scores(self) -> FloatArray:
+        """Token scores γ_it = Y_i h(x_it) (Section 2).
 
         For the linear head this is the paper's Y_i v'x_it. For other heads it is the prediction a
-        token would give alone. A token that the mask removes scores −∞.
+        token would give alone.
+
+        Returns
+        -------
+        ndarray
+            γ (…, n, T); −∞ at tokens that the mask removes.
         """
         gamma = self.labels[..., None] * np.asarray(self.head.value(self.tokens))
         return gamma if self.mask is None else np.where(self.mask, gamma, -np.inf)
@@ -141,6 +150,16 @@ class AttentionProblem:
 
 def stack(problems: Iterable[AttentionProblem]) -> AttentionProblem:
     """Put single instances of one size side by side along a new leading axis.
+
+    Parameters
+    ----------
+    problems
+        At least one, all with heads of one kind and tokens (n, T, d) of one shape.
+
+    Returns
+    -------
+    AttentionProblem
+        Tokens (problems, n, T, d).
 
     Raises
     ------

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from attsvm.errors import ArgumentError
 from attsvm.problem import AttentionProblem
 
@@ -29,8 +31,13 @@ __all__ = [
 ]
 
 
-def optimal_tokens(problem: AttentionProblem) -> NDArray[np.int64]:
+def optimal_tokens(problem: AttentionProblem) -> IntArray:
     """opt_i, the token of highest score in each sequence (Section 2).
+
+    Parameters
+    ----------
+    problem
+        One instance or many, leading axes ….
 
     Returns
     -------
@@ -40,7 +47,15 @@ def optimal_tokens(problem: AttentionProblem) -> NDArray[np.int64]:
     return problem.scores().argmax(-1)
 
 
-def selected_tokens(attention: ArrayLike) -> NDArray[np.int64]:
+def _weights(attention: ArrayLike) -> FloatArray:
+    """Attention weights (…, n, T), checked."""
+    weights = _checks.array("attention", attention)
+    if weights.ndim < 2 or 0 in weights.shape:
+        raise ArgumentError("attention", "shape (…, n, T), not empty", f"shape {weights.shape}")
+    return weights
+
+
+def selected_tokens(attention: ArrayLike) -> IntArray:
     """The token with the largest attention weight in each sequence (Section 5).
 
     Parameters
@@ -58,13 +73,10 @@ def selected_tokens(attention: ArrayLike) -> NDArray[np.int64]:
     ArgumentError
         If there is no token axis or a weight is not finite.
     """
-    weights = _checks.array("attention", attention)
-    if weights.ndim < 2 or 0 in weights.shape:
-        raise ArgumentError("attention", "shape (…, n, T), not empty", f"shape {weights.shape}")
-    return weights.argmax(-1)
+    return _weights(attention).argmax(-1)
 
 
-def selected_sets(attention: ArrayLike, threshold: float = 1e-3) -> NDArray[np.bool_]:
+def selected_sets(attention: ArrayLike, threshold: float = 1e-3) -> BoolArray:
     """The sets O_i of tokens whose attention weight exceeds a threshold (Section 6).
 
     Parameters
@@ -84,10 +96,7 @@ def selected_sets(attention: ArrayLike, threshold: float = 1e-3) -> NDArray[np.b
     ArgumentError
         If a weight is not finite or the threshold is not in (0, 1).
     """
-    weights = _checks.array("attention", attention)
-    if weights.ndim < 2 or 0 in weights.shape:
-        raise ArgumentError("attention", "shape (…, n, T), not empty", f"shape {weights.shape}")
-    return weights > _checks.number("threshold", threshold, above=0.0, below=1.0)
+    return _weights(attention) > _checks.number("threshold", threshold, above=0.0, below=1.0)
 
 
 #: Rules by which the published experiment on several selected tokens drops an instance, in the
@@ -155,6 +164,15 @@ def acceptance(
 def first_fate(*columns: Sequence[str]) -> list[str]:
     """Join lists of fates: for each instance the first that is not "kept".
 
+    Parameters
+    ----------
+    *columns
+        One or more lists of equal length, an entry for each instance.
+
+    Returns
+    -------
+    list of str
+
     Raises
     ------
     ArgumentError
@@ -168,9 +186,7 @@ def first_fate(*columns: Sequence[str]) -> list[str]:
     ]
 
 
-def locally_optimal(
-    problem: AttentionProblem, tokens: ArrayLike, support: ArrayLike
-) -> NDArray[np.bool_]:
+def locally_optimal(problem: AttentionProblem, tokens: ArrayLike, support: ArrayLike) -> BoolArray:
     """Whether each chosen token outscores all its support tokens (Section 5).
 
     For the SVM of the tokens α, the support tokens T_i of sequence i are those whose margin is
@@ -260,6 +276,10 @@ def fates(*solutions: Sequence[Solution | GeneralSolution]) -> list[str]:
     *solutions
         One or more lists of equal length, an entry for each instance.
 
+    Returns
+    -------
+    list of str
+
     Raises
     ------
     ArgumentError
@@ -292,6 +312,13 @@ class Ledger:
     def add(self, label: str, seeds: Iterable[int], fates: Iterable[str]) -> None:
         """Enter the fates of some seeds under a row.
 
+        Parameters
+        ----------
+        label
+            Name of the row.
+        seeds, fates
+            Of equal length; a seed that is there already must have the same fate.
+
         Raises
         ------
         ArgumentError
@@ -309,30 +336,12 @@ class Ledger:
                     "fates", f"one fate for seed {seed} of {label!r}", f"{row[seed]} and {fate}"
                 )
 
-    def merge(self, other: Ledger) -> None:
-        """Enter all rows of another ledger."""
-        for label, row in other._rows.items():
-            self.add(label, row.keys(), row.values())
-
     def counts(self) -> dict[str, dict[str, int]]:
         """Number of seeds by row and fate, "kept" first."""
-        result = {}
-        for label, row in self._rows.items():
-            words = sorted(set(row.values()), key=lambda word: (word != "kept", word))
-            result[label] = {word: sum(f == word for f in row.values()) for word in words}
-        return result
-
-    def seeds(self, label: str, fate: str = "kept") -> list[int]:
-        """The seeds of a row that met a fate, ascending.
-
-        Raises
-        ------
-        ArgumentError
-            If there is no such row.
-        """
-        if label not in self._rows:
-            raise ArgumentError("label", f"one of {sorted(self._rows)}", repr(label))
-        return sorted(seed for seed, word in self._rows[label].items() if word == fate)
+        return {
+            label: dict(sorted(Counter(row.values()).items(), key=lambda f: (f[0] != "kept", f[0])))
+            for label, row in self._rows.items()
+        }
 
     def as_record(self) -> list[dict[str, Any]]:
         """The rows as plain data, for the passport of a figure."""
@@ -360,8 +369,8 @@ class Ledger:
         return result
 
     def __str__(self) -> str:
-        lines = []
-        for record in self.as_record():
-            counts = ", ".join(f"{number} {fate}" for fate, number in record["fates"].items())
-            lines.append(f"{record['label']}: {record['drawn']} drawn, {counts}")
-        return "\n".join(lines)
+        return "\n".join(
+            f"{row['label']}: {row['drawn']} drawn, "
+            + ", ".join(f"{number} {fate}" for fate, number in row["fates"].items())
+            for row in self.as_record()
+        )

@@ -41,10 +41,10 @@ EPSILON = 2.22e-16
 
 @dataclass(frozen=True, eq=False)
 class LogitGradient:
-    """∂L/∂a = e^c p with p (B, n, T) and c (B,); L − L* = e^c gap (B,) where it was asked for."""
+    """∂L/∂a = e^c p with p (B, n, T) and log scale c (B,); L − L* = e^c gap (B,) if asked for."""
 
     p: Tensor
-    c: Tensor
+    log_scale: Tensor
     gap: Tensor | None = None
 
 
@@ -144,9 +144,10 @@ def _gap(
 ) -> Tensor:
     """e^{−c} Σ_i [ℓ(u_i) − ℓ(u*_i)] for the linear head, where u* is the best score.
 
-    The shortfall u* − u is (γ* − γ_top) − Σ s δ.  With x = σ(−u*) (e^{u*−u} − 1) the bracket equals
-    log(1 + x), which tends to σ(−u*) (u* − u) when the shortfall is too small for a float; then,
-    where the best token is ahead, Σ s δ = e^c drift/|ℓ'(u)| supplies the digits.
+    This is `metrics.log_gap` for a Polyak step, in the scale of the gradient and from terms that it
+    has in hand.  The shortfall u* − u is (γ* − γ_top) − Σ s δ.  With x = σ(−u*) (e^{u*−u} − 1) the
+    bracket equals log(1 + x), which tends to σ(−u*) (u* − u) when the shortfall is too small for a
+    float; then, where the best token is ahead, Σ s δ = e^c drift/|ℓ'(u)| supplies the digits.
     """
     x = sigmoid(-best) * torch.expm1(shortfall.clamp(max=700.0))
     difference = torch.where(shortfall > 700.0, logistic(margin) - logistic(best), torch.log1p(x))

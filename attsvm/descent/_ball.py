@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-__all__ = ["minimize_over_ball"]
+from attsvm._typing import FloatArray as Array
 
-Array = NDArray[np.float64]
+__all__ = ["minimize_over_ball"]
 
 
 def _model_minimizer(values: Array, vectors: Array, linear: Array, radius: float) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attsvm.heads import LinearHead
+from attsvm.heads import Head, LinearHead
 from attsvm.problem import AttentionProblem
 
 __all__ = ["Layer"]
@@ -38,7 +38,7 @@ class Layer:
     tokens: Tensor
     queries: Tensor
     labels: Tensor
-    head: Any
+    head: Head
     absent: Tensor | None
     scores: Tensor | None
     ties: bool

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike
+from attsvm._typing import FloatArray as Array
 from attsvm.descent._ball import minimize_over_ball
 from attsvm.descent._path_loss import LogGap
 from attsvm.errors import ArgumentError
@@ -18,8 +19,8 @@ from attsvm.problem import AttentionProblem
 
 __all__ = ["RegularizationPath", "regularization_path"]
 
-Array = NDArray[np.float64]
-Loss = Callable[[Array], tuple[float, Array, Array]]
+Loss: TypeAlias = Callable[[Array], tuple[float, Array, Array]]
+Norm: TypeAlias = Literal["fro", "nuc"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +45,9 @@ class RegularizationPath:
 
     radii: Array
     W: Array
-    norm: str
+    norm: Norm
     log_gap: Array
     residual: Array
-
-
-def _size(C: Array, norm: str) -> float:
-    return float(np.linalg.norm(C, "nuc" if norm == "nuc" else "fro"))
 
 
 def _angle(x: Array, gradient: Array, radius: float) -> float:
@@ -74,17 +71,21 @@ def _frank_wolfe(C: Array, gradient: Array, radius: float) -> float:
     return max(0.0, 1.0 + float(np.vdot(gradient, C)) / (radius * slope))
 
 
-class _Pair:
+class _Factors:
     """φ(K Q') as a function of one vector x = (K, Q); ‖K‖² + ‖Q‖² ≤ 2R is ‖K Q'‖_* ≤ R."""
 
     def __init__(self, loss: Loss, shape: tuple[int, int]) -> None:
         self._loss = loss
         self._p, self._q = shape
-        self._m = min(self._p, self._q)
+        self._m = min(shape)
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        K = x[: self._p * self._m].reshape(self._p, self._m)
-        return K, x[self._p * self._m :].reshape(self._q, self._m)
+        stacked = x.reshape(-1, self._m)
+        return stacked[: self._p], stacked[self._p :]
+
+    def product(self, x: Array) -> Array:
+        K, Q = self.split(x)
+        return K @ Q.T
 
     def __call__(self, x: Array) -> tuple[float, Array, Array]:
         p, q, m = self._p, self._q, self._m
@@ -132,7 +133,7 @@ class _Pair:
 
 
 def _solve_one(
-    loss: Loss, start: Array, radius: float, norm: str, tolerance: float
+    loss: Loss, start: Array, radius: float, norm: Norm, tolerance: float
 ) -> tuple[Array, float]:
     """Minimise over one ball from one start C; answers C and its residual."""
     shape = start.shape
@@ -147,25 +148,23 @@ def _solve_one(
         )
         return x.reshape(shape), residual
 
-    pair = _Pair(loss, shape)
+    factors = _Factors(loss, shape)
 
     def gap(x: Array, _: Array) -> float:
-        K, Q = pair.split(x)
-        C = K @ Q.T
+        C = factors.product(x)
         return _frank_wolfe(C, loss(C)[1], radius)
 
     x, residual = minimize_over_ball(
-        pair, pair.balanced(start), float(np.sqrt(2.0 * radius)), gap, tolerance
+        factors, factors.balanced(start), float(np.sqrt(2.0 * radius)), gap, tolerance
     )
-    K, Q = pair.split(x)
-    return K @ Q.T, residual
+    return factors.product(x), residual
 
 
 def regularization_path(
     problem: AttentionProblem,
-    radii: Any,
-    norm: str = "fro",
-    starts: Sequence[Any] = (),
+    radii: ArrayLike,
+    norm: Norm = "fro",
+    starts: Sequence[ArrayLike] = (),
     tolerance: float = 1e-9,
 ) -> RegularizationPath:
     """Minimise the loss over ‖W‖ ≤ R for growing R (regularisation-path theorem, Section 3).
@@ -192,6 +191,10 @@ def regularization_path(
     tolerance
         Residual to reach; see `RegularizationPath`.
 
+    Returns
+    -------
+    RegularizationPath
+
     Raises
     ------
     ArgumentError
@@ -214,31 +217,23 @@ def regularization_path(
         return RegularizationPath(
             R, np.zeros((len(R), d, d)), norm, np.full(len(R), -np.inf), np.zeros(len(R))
         )
-    directions = []
-    for W in starts:
-        C = loss.coordinates(_checks.array("starts", W, shape=(d, d)))
-        if np.any(C):
-            directions.append(C / _size(C, norm))
+    given = [loss.coordinates(_checks.array("starts", W, shape=(d, d))) for W in starts]
+    directions = [C / np.linalg.norm(C, norm) for C in given if np.any(C)]
     # At W = 0 the steepest direction is where the path begins.
     tiny = np.finfo(float).tiny
-    warm, convex = (
-        -slope / max(_size(slope, norm), tiny)
-        for slope in (loss(np.zeros(loss.shape))[1], loss.limit(np.zeros(loss.shape))[1])
-    )
+    slopes = [function(np.zeros(loss.shape))[1] for function in (loss, loss.limit)]
+    warm, convex = (-slope / max(float(np.linalg.norm(slope, norm)), tiny) for slope in slopes)
 
-    weights, residuals, gaps = [], [], []
+    points: list[tuple[float, float, Array]] = []
     for radius in map(float, R):
         convex = _solve_one(loss.limit, radius * convex, radius, norm, 1e-6)[0] / radius
-        found = [
-            (loss(C)[0], residual, C)
-            for C, residual in (
-                _solve_one(loss, radius * start, radius, norm, tolerance)
-                for start in [warm, convex, *directions]
-            )
+        solved = [
+            _solve_one(loss, radius * start, radius, norm, tolerance)
+            for start in (warm, convex, *directions)
         ]
-        value, residual, C = min(found, key=lambda item: item[0])
-        weights.append(loss.weights(C))
-        residuals.append(residual)
-        gaps.append(value)
-        warm = C / radius
-    return RegularizationPath(R, np.stack(weights), norm, np.array(gaps), np.array(residuals))
+        found = [(loss(C)[0], residual, C) for C, residual in solved]
+        points.append(min(found, key=lambda point: point[0]))
+        warm = points[-1][2] / radius
+    gaps, residuals, coordinates = zip(*points, strict=True)
+    W = np.stack([loss.weights(C) for C in coordinates])
+    return RegularizationPath(R, W, norm, np.array(gaps), np.array(residuals))

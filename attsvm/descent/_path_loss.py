@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
+from attsvm._typing import FloatArray as Array
+from attsvm.metrics._log_gap import log_excess
 from attsvm.problem import AttentionProblem
 
 __all__ = ["LogGap"]
-
-Array = NDArray[np.float64]
 
 
 class LogGap:
@@ -96,8 +95,7 @@ class LogGap:
         log_S = logsumexp(log_s + self._log_delta, axis=-1)
         S = np.exp(log_S)
         u = self._best_score - S
-        log_f = _log_log1p(log_expit(-self._best_score) + _log_expm1(log_S, S))
-        phi = float(logsumexp(log_f) - np.log(n))
+        phi = float(logsumexp(log_excess(self._best_score, log_S)) - np.log(n))
         log_sigma = log_expit(-u) - phi - np.log(n)
         r = np.exp(log_sigma[:, None] + log_s + self._log_delta)
         g = r - s * np.exp(log_sigma + log_S)[:, None]
@@ -125,19 +123,3 @@ def _span(rows: Array) -> Array:
     _, values, vectors = np.linalg.svd(rows, full_matrices=False)
     keep = values > 1e-12 * max(values[0], np.finfo(float).tiny)
     return vectors[keep].T
-
-
-def _log_expm1(log_x: Array, x: Array) -> Array:
-    """log(e^x − 1), also where x underflows and only its logarithm is known."""
-    small = x < 1e-8
-    safe = np.where(small, 1.0, x)
-    large = safe + np.log(-np.expm1(-safe))
-    return np.where(small, log_x + 0.5 * x, large)
-
-
-def _log_log1p(log_x: Array) -> Array:
-    """log(log(1 + x)) from log x: log x − x/2 where x is small."""
-    x = np.exp(np.minimum(log_x, 700.0))
-    small = x < 1e-8
-    value = np.where(log_x > 700.0, log_x, np.log1p(np.where(small, 1.0, x)))
-    return np.where(small, log_x - 0.5 * x, np.log(value))

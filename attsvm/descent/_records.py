@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike, FloatArray, IntArray
 from attsvm.descent._start import State
 from attsvm.errors import ArgumentError
 
-__all__ = ["KEEPABLE", "Snapshot", "Trajectory", "at", "every", "recorded_iterations"]
+__all__ = ["Measure", "Record", "Recorder", "Snapshot", "Trajectory", "at", "checked_keep", "every"]
 
-Array = NDArray[np.float64]
+Record: TypeAlias = Callable[[int], bool] | Iterable[int]
 
 # What `keep` may name.
 KEEPABLE = ("W", "K", "Q", "logits", "attention", "loss", "log_gradient_norm")
@@ -24,7 +24,15 @@ KEEPABLE = ("W", "K", "Q", "logits", "attention", "loss", "log_gradient_norm")
 def every(step: int) -> Callable[[int], bool]:
     """Record iterations 0, step, 2 step, … (and the last one, which is always recorded).
 
-    Iteration k is the state after k updates; 0 is the start.
+    Parameters
+    ----------
+    step
+        At least one.  Iteration k is the state after k updates; 0 is the start.
+
+    Returns
+    -------
+    callable
+        The predicate, for `record` of `train`.
 
     Raises
     ------
@@ -38,40 +46,32 @@ def every(step: int) -> Callable[[int], bool]:
 def at(iterations: Iterable[int]) -> Callable[[int], bool]:
     """Record exactly these iterations (and the last one, which is always recorded).
 
+    Parameters
+    ----------
+    iterations
+        Non-negative integers; those outside the run do not matter.
+
+    Returns
+    -------
+    callable
+        The predicate, for `record` of `train`.
+
     Raises
     ------
     ArgumentError
         If an entry is not a whole number, or is negative.
     """
-    listed = list(iterations)
-    wanted: frozenset[int] = frozenset()
-    if listed:
-        wanted = frozenset(_checks.integers("iterations", listed, low=0).ravel().tolist())
-    return lambda iteration: iteration in wanted
+    return _whole("iterations", iterations, low=0).__contains__
 
 
-def recorded_iterations(record: Any, start: int, stop: int) -> NDArray[np.int64]:
-    """The iterations to record of a run from `start` to `stop`.
-
-    The start itself is recorded only where it is iteration 0: a continued run recorded it before.
-
-    Raises
-    ------
-    ArgumentError
-        If `record` is not None, a predicate, or whole numbers within the run.
-    """
-    chosen: set[int] = set()
-    if callable(record):
-        chosen = {k for k in range(start, stop + 1) if record(k)}
-        if start > 0:
-            chosen.discard(start)
-    elif record is not None:
-        listed = list(record)
-        if listed:
-            chosen = set(
-                _checks.integers("record", listed, low=start, high=stop + 1).ravel().tolist()
-            )
-    return np.array(sorted(chosen | {stop}), dtype=np.int64)
+def _whole(name: str, values: Iterable[int], low: int, high: int | None = None) -> set[int]:
+    """Whole numbers in [low, high); there may be none."""
+    listed = list(values)
+    return (
+        set(_checks.integers(name, listed, low=low, high=high).ravel().tolist())
+        if listed
+        else set()
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +92,14 @@ class Snapshot:
 
     iteration: int
     instances: slice
-    W: Array
-    logits: Array
-    attention: Array
-    K: Array | None = None
-    Q: Array | None = None
+    W: FloatArray
+    logits: FloatArray
+    attention: FloatArray
+    K: FloatArray | None = None
+    Q: FloatArray | None = None
+
+
+Measure: TypeAlias = Callable[[Snapshot], ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,45 +127,55 @@ class Trajectory:
         What the `measure` functions returned, (records, …, their own axes).
     """
 
-    iterations: NDArray[np.int64]
+    iterations: IntArray
     state: State
-    W: Array | None = None
-    K: Array | None = None
-    Q: Array | None = None
-    attention: Array | None = None
-    logits: Array | None = None
-    loss: Array | None = None
-    log_gradient_norm: Array | None = None
-    measures: Mapping[str, Array] = field(default_factory=dict)
+    W: FloatArray | None = None
+    K: FloatArray | None = None
+    Q: FloatArray | None = None
+    attention: FloatArray | None = None
+    logits: FloatArray | None = None
+    loss: FloatArray | None = None
+    log_gradient_norm: FloatArray | None = None
+    measures: Mapping[str, FloatArray] = field(default_factory=dict)
 
 
-def checked_keep(keep: Any, parameterization: str) -> tuple[str, ...]:
-    """The names in `keep`, each checked.
-
-    Raises
-    ------
-    ArgumentError
-        If a name is unknown, or K or Q is asked of a run in W.
-    """
+def checked_keep(keep: str | Iterable[str], parameterization: str) -> tuple[str, ...]:
+    """The names in `keep`, each checked: K and Q are there for a run in (K, Q) only."""
     names = (keep,) if isinstance(keep, str) else tuple(keep)
     allowed = [k for k in KEEPABLE if parameterization == "KQ" or k not in ("K", "Q")]
     return tuple(_checks.choice("keep", name, allowed) for name in names)
 
 
 class Recorder:
-    """Collects the recorded quantities of all chunks in arrays (records, instances, …)."""
+    """Collects the recorded quantities of all chunks in arrays (records, instances, …).
 
-    def __init__(self, iterations: NDArray[np.int64], instances: int) -> None:
-        self.iterations = iterations
-        self._row = {int(k): row for row, k in enumerate(iterations)}
+    The run goes from iteration `start` to `stop`.  The start itself is recorded only where it is
+    iteration 0: a continued run recorded it before.
+
+    Raises
+    ------
+    ArgumentError
+        If `record` is not None, a predicate, or whole numbers within the run.
+    """
+
+    def __init__(self, record: Record | None, start: int, stop: int, instances: int) -> None:
+        chosen: set[int] = set()
+        if callable(record):
+            chosen = {k for k in range(start, stop + 1) if record(k)}
+            if start > 0:
+                chosen.discard(start)
+        elif record is not None:
+            chosen = _whole("record", record, low=start, high=stop + 1)
+        self.iterations = np.array(sorted(chosen | {stop}), dtype=np.int64)
+        self._row = {int(k): row for row, k in enumerate(self.iterations)}
         self._instances = instances
-        self._kept: dict[str, Array] = {}
+        self._kept: dict[str, FloatArray] = {}
 
     def wants(self, iteration: int) -> bool:
         """Whether this iteration is to be recorded."""
         return iteration in self._row
 
-    def put(self, name: str, iteration: int, instances: slice, value: Array) -> None:
+    def put(self, name: str, iteration: int, instances: slice, value: ArrayLike) -> None:
         """Store the value (B, …) of one quantity of one chunk.
 
         Raises
@@ -173,9 +186,8 @@ class Recorder:
         value = np.asarray(value)
         count = instances.stop - instances.start
         if value.ndim == 0 or value.shape[0] != count:
-            raise ArgumentError(
-                "measure", f"{name}: a leading axis of {count}", f"shape {value.shape}"
-            )
+            expected = f"{name}: a leading axis of {count}"
+            raise ArgumentError("measure", expected, f"shape {value.shape}")
         if name not in self._kept:
             shape = (len(self._row), self._instances, *value.shape[1:])
             self._kept[name] = np.empty(shape, dtype=value.dtype)
@@ -184,7 +196,7 @@ class Recorder:
             raise ArgumentError("measure", f"{name}: shape {target.shape}", f"shape {value.shape}")
         target[...] = value
 
-    def collected(self, names: Iterable[str], batch: tuple[int, ...]) -> dict[str, Array]:
+    def collected(self, names: Iterable[str], batch: tuple[int, ...]) -> dict[str, FloatArray]:
         """The named quantities with the problem's own batch axes."""
         return {
             name: self._kept[name].reshape(len(self._row), *batch, *self._kept[name].shape[2:])

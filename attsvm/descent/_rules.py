@@ -1,23 +1,26 @@
 """Step rules: how far to go along the negative gradient.
 
 A rule sees the gradient as e^c g, with g of ordinary size, because the true one may lie far below
-the smallest float.  Anything with an `apply` of this form can be passed to `train` as `rule`.
+the smallest float; the logarithmic scale c differs between instances.  Anything with an `apply` of
+this form can be passed to `train` as `rule`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import torch
 from torch import Tensor
 
 __all__ = ["Normalized", "Plain", "Polyak", "Rule"]
 
+Arrays: TypeAlias = list[Tensor]
+
 
 @runtime_checkable
 class Rule(Protocol):
-    """Updates the parameter arrays in place.
+    """Updates the parameter arrays of B instances in place.
 
     `needs_gap` says whether `apply` uses the loss above its target.
     """
@@ -25,27 +28,22 @@ class Rule(Protocol):
     needs_gap: bool
 
     def apply(
-        self,
-        length: float,
-        arrays: list[Tensor],
-        gradients: list[Tensor],
-        c: Tensor,
-        gap: Tensor | None,
+        self, step: float, arrays: Arrays, gradients: Arrays, log_scale: Tensor, gap: Tensor | None
     ) -> None:
         """Take one step.
 
         Parameters
         ----------
-        length
+        step
             The step size η_k.
         arrays
-            Parameter arrays (B, ·, ·), to be changed in place.
+            Parameter arrays, [W (B, d, d)] or [K, Q] (B, d, m), to be changed in place.
         gradients
-            g, one for each array; the true gradient is e^c g.
-        c
-            (B,).
+            g, one for each array and of its shape, free to be overwritten; ∇L = e^c g.
+        log_scale
+            c (B,), the natural logarithm of the scale that all gradients of an instance share.
         gap
-            (B,): the loss above its target is e^c gap.
+            (B,): the loss above its target is e^c gap.  None unless `needs_gap`.
         """
 
 
@@ -68,28 +66,22 @@ class Normalized:
     needs_gap = False
 
     def apply(
-        self,
-        length: float,
-        arrays: list[Tensor],
-        gradients: list[Tensor],
-        c: Tensor,
-        gap: Tensor | None,
+        self, step: float, arrays: Arrays, gradients: Arrays, log_scale: Tensor, gap: Tensor | None
     ) -> None:
         for array, gradient in zip(arrays, gradients, strict=True):
             norm = _norms(gradient)
             if self.epsilon:
-                array.sub_(gradient.div_(norm.add_(self.epsilon)).mul_(length))
-            else:
-                tiny = torch.finfo(norm.dtype).tiny
-                faint = norm < 1e-140
-                if faint.any():
-                    # Squares below 1e-308 vanish: bring such gradients to size one first.
-                    largest = gradient.abs().amax((-2, -1), keepdim=True).clamp_(min=tiny)
-                    gradient = torch.where(faint, gradient / largest, gradient)
-                    norm = _norms(gradient)
-                # Where the norm is 0 so is the gradient: dividing by the smallest float keeps it 0.
-                norm.clamp_(min=tiny)
-                array.addcmul_(gradient, norm.reciprocal_(), value=-length)
+                array.sub_(gradient.div_(norm.add_(self.epsilon)).mul_(step))
+                continue
+            tiny = torch.finfo(norm.dtype).tiny
+            faint = norm < 1e-140
+            if faint.any():
+                # Squares below 1e-308 vanish: bring such gradients to size one first.
+                largest = gradient.abs().amax((-2, -1), keepdim=True).clamp_(min=tiny)
+                gradient = torch.where(faint, gradient / largest, gradient)
+                norm = _norms(gradient)
+            # Where the norm is 0 so is the gradient: dividing by the smallest float keeps it 0.
+            array.addcmul_(gradient, norm.clamp_(min=tiny).reciprocal_(), value=-step)
 
 
 @dataclass(frozen=True)
@@ -99,14 +91,9 @@ class Plain:
     needs_gap = False
 
     def apply(
-        self,
-        length: float,
-        arrays: list[Tensor],
-        gradients: list[Tensor],
-        c: Tensor,
-        gap: Tensor | None,
+        self, step: float, arrays: Arrays, gradients: Arrays, log_scale: Tensor, gap: Tensor | None
     ) -> None:
-        factor = c.exp()[:, None, None] * length
+        factor = log_scale.exp()[:, None, None] * step
         for array, gradient in zip(arrays, gradients, strict=True):
             array.sub_(gradient.mul_(factor))
 
@@ -128,18 +115,13 @@ class Polyak:
     needs_gap = True
 
     def apply(
-        self,
-        length: float,
-        arrays: list[Tensor],
-        gradients: list[Tensor],
-        c: Tensor,
-        gap: Tensor | None,
+        self, step: float, arrays: Arrays, gradients: Arrays, log_scale: Tensor, gap: Tensor | None
     ) -> None:
         if gap is None:
             raise TypeError("the Polyak rule needs the loss above its target")
-        tiny = torch.finfo(c.dtype).tiny
+        tiny = torch.finfo(gap.dtype).tiny
         norm = torch.stack([_norms(g)[:, 0, 0] for g in gradients]).norm(dim=0).clamp_(min=tiny)
-        distance = (gap.clamp(min=0.0) * length / norm).clamp_(max=self.longest)
+        distance = (gap.clamp(min=0.0) * step / norm).clamp_(max=self.longest)
         factor = (distance / norm)[:, None, None]
         for array, gradient in zip(arrays, gradients, strict=True):
             array.sub_(gradient.mul_(factor))

@@ -1,110 +1,127 @@
-"""What a run has decided before its first step, made from the arguments of `train`."""
+"""How a run steps, made from the arguments of `train` before its first step."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from torch import Tensor
 
 from attsvm import _checks
-from attsvm.descent import _rules
-from attsvm.descent._arithmetic import EPSILON
+from attsvm._typing import ArrayLike, FloatArray
+from attsvm.descent import _arithmetic, _rules
+from attsvm.descent._layer import Layer
 from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead
 from attsvm.problem import AttentionProblem
 
-__all__ = ["Settings", "settle"]
+__all__ = ["Settings", "StepSize"]
+
+StepSize: TypeAlias = float | Callable[[int], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What one run has decided, the same for all chunks."""
+    """Arithmetic and step rule of one run, the same for all chunks.
 
-    exact: bool
-    rule: Any
+    Attributes
+    ----------
+    logit_gradient
+        `exact` or `published` of the arithmetic.
+    rule, length
+        The step rule and its step size η_k as a function of the iteration.
+    log_ridge
+        log λ, −∞ without a ridge.
+    target
+        What `logit_gradient` needs to give the loss above its target, (B, n) or (B,); or None.
+    """
+
+    logit_gradient: Callable[[Layer, Tensor, Tensor | None], _arithmetic.LogitGradient]
+    rule: _rules.Rule
     length: Callable[[int], float]
     log_ridge: float
-    target: np.ndarray | None
+    target: FloatArray | None
+
+    @classmethod
+    def of(
+        cls,
+        problem: AttentionProblem,
+        parameterization: str,
+        step: StepSize,
+        gradient: str,
+        rule: str | _rules.Rule,
+        ridge: float | None,
+        log_ridge: float | None,
+        target: ArrayLike | None,
+    ) -> Settings:
+        """Check and complete the arguments that say how to step."""
+        length = _schedule(step, decaying=isinstance(rule, str) and rule == "decaying")
+        exact = _checks.choice("gradient", gradient, ("exact", "published")) == "exact"
+        if not isinstance(rule, _rules.Rule):
+            normalized = _rules.Normalized(0.0 if exact else _arithmetic.EPSILON)
+            known: dict[str, _rules.Rule] = {
+                "normalized": normalized,
+                "decaying": normalized,
+                "plain": _rules.Plain(),
+                "polyak": _rules.Polyak(),
+            }
+            rule = known[_checks.choice("rule", rule, known)]
+        log_ridge = _log_ridge(ridge, log_ridge, parameterization == "KQ" and not rule.needs_gap)
+        optimum = None
+        if rule.needs_gap:
+            if log_ridge > -np.inf:
+                raise ArgumentError("ridge", "0 for a rule that needs the optimal loss", "a ridge")
+            optimum = _optimum(problem, exact, target)
+        elif target is not None:
+            raise ArgumentError("target", "None unless the rule is Polyak's", repr(target))
+        arithmetic = _arithmetic.exact if exact else _arithmetic.published
+        return cls(arithmetic, rule, length, log_ridge, optimum)
 
 
-def settle(
-    problem: AttentionProblem,
-    parameterization: str,
-    step: Any,
-    gradient: str,
-    rule: Any,
-    ridge: Any,
-    log_ridge: Any,
-    target: Any,
-) -> Settings:
-    """Check and complete the arguments that say how to step."""
-    length = _schedule(step, decaying=isinstance(rule, str) and rule == "decaying")
-    exact = _checks.choice("gradient", gradient, ("exact", "published")) == "exact"
-    if not isinstance(rule, _rules.Rule) or isinstance(rule, str):
-        _checks.choice("rule", rule, ("normalized", "decaying", "plain", "polyak"))
-        epsilon = 0.0 if exact else EPSILON
-        rule = {
-            "normalized": _rules.Normalized(epsilon),
-            "decaying": _rules.Normalized(epsilon),
-            "plain": _rules.Plain(),
-            "polyak": _rules.Polyak(),
-        }[rule]
-
-    if ridge is not None and log_ridge is not None:
-        raise ArgumentError("log_ridge", "ridge or log_ridge", "both")
-    if ridge is None and log_ridge is None:
-        ridge = EPSILON if parameterization == "KQ" and not rule.needs_gap else 0.0
-    if log_ridge is None:
-        ridge = _checks.number("ridge", ridge, at_least=0.0)
-        log_ridge = -np.inf if ridge == 0 else float(np.log(ridge))
-    else:
-        log_ridge = _checks.number("log_ridge", log_ridge)
-    optimum = None
-    if rule.needs_gap:
-        if log_ridge > -np.inf:
-            raise ArgumentError("ridge", "0 for a rule that needs the optimal loss", "a ridge")
-        optimum = _optimum(problem, exact, target)
-    elif target is not None:
-        raise ArgumentError("target", "None unless the rule is Polyak's", repr(target))
-    return Settings(exact, rule, length, log_ridge, optimum)
-
-
-def _schedule(step: Any, decaying: bool) -> Callable[[int], float]:
+def _schedule(step: StepSize, decaying: bool) -> Callable[[int], float]:
     """η_k as a function of the iteration k = 0, 1, …."""
-    size = None if callable(step) else _checks.positive("step", step)
+    if not callable(step):
+        size = _checks.positive("step", step)
+        return lambda k: size / math.sqrt(k + 1.0) if decaying else size
 
-    def length(iteration: int) -> float:
-        eta = size
-        if eta is None:
-            eta = _checks.number(f"step({iteration})", step(iteration), at_least=0.0)
-        return eta / math.sqrt(iteration + 1.0) if decaying else eta
+    def length(k: int) -> float:
+        size = _checks.number(f"step({k})", step(k), at_least=0.0)
+        return size / math.sqrt(k + 1.0) if decaying else size
 
     return length
 
 
-def _optimum(problem: AttentionProblem, exact: bool, target: Any) -> np.ndarray:
+def _log_ridge(ridge: float | None, log_ridge: float | None, authors: bool) -> float:
+    """log λ from whichever was given; `authors`: theirs is the default, else none."""
+    if ridge is not None and log_ridge is not None:
+        raise ArgumentError("log_ridge", "ridge or log_ridge", "both")
+    if log_ridge is not None:
+        return _checks.number("log_ridge", log_ridge)
+    if ridge is None:
+        ridge = _arithmetic.EPSILON if authors else 0.0
+    ridge = _checks.number("ridge", ridge, at_least=0.0)
+    return -np.inf if ridge == 0 else float(np.log(ridge))
+
+
+def _optimum(problem: AttentionProblem, exact: bool, target: ArrayLike | None) -> FloatArray:
     """What the arithmetic needs to measure the loss above its target, instances flattened.
 
     Best scores (B, n) where the gap is computed without cancellation, else L* (B,).
     """
-    count = int(np.prod(problem.batch_shape))
-    if target is not None:
-        if isinstance(problem.head, LinearHead) and exact:
-            raise ArgumentError(
-                "target", "None: for the linear head L* is known exactly", repr(target)
-            )
-        value = np.asarray(_checks.array("target", target))
-        if value.ndim and value.shape != problem.batch_shape:
-            raise ArgumentError(
-                "target", f"a number or shape {problem.batch_shape}", f"shape {value.shape}"
-            )
-        return np.broadcast_to(value, problem.batch_shape).reshape(count).copy()
-    if not isinstance(problem.head, LinearHead):
-        raise ArgumentError(
-            "target", "the optimal loss L* (known only for the linear head)", "none"
-        )
-    best = problem.scores().max(-1).reshape(count, problem.n)
-    return best if exact else np.logaddexp(0.0, -best).mean(-1)
+    linear, batch = isinstance(problem.head, LinearHead), problem.batch_shape
+    if target is None:
+        if not linear:
+            known = "the optimal loss L* (known only for the linear head)"
+            raise ArgumentError("target", known, "none")
+        best = problem.scores().max(-1).reshape(-1, problem.n)
+        return best if exact else np.logaddexp(0.0, -best).mean(-1)
+    if linear and exact:
+        known = "None: for the linear head L* is known exactly"
+        raise ArgumentError("target", known, repr(target))
+    value = _checks.array("target", target)
+    if value.ndim and value.shape != batch:
+        raise ArgumentError("target", f"a number or shape {batch}", f"shape {value.shape}")
+    return np.broadcast_to(value, batch).reshape(-1).copy()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import ArgumentError
 
-__all__ = ["State", "random_weights", "starting_state"]
-
-Array = NDArray[np.float64]
+__all__ = ["Initial", "State", "random_weights", "starting_state"]
 
 # Sets the stream of weights apart from any other use of the same seed, above all the data's.
 _STREAM = 0x5757
@@ -35,9 +33,9 @@ class State:
     """
 
     iteration: int
-    W: Array | None = None
-    K: Array | None = None
-    Q: Array | None = None
+    W: FloatArray | None = None
+    K: FloatArray | None = None
+    Q: FloatArray | None = None
 
     @property
     def parameterization(self) -> str:
@@ -45,13 +43,17 @@ class State:
         return "KQ" if self.W is None else "W"
 
     @property
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, FloatArray]:
         """The parameters by name."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "iteration"}
+        named = {"W": self.W, "K": self.K, "Q": self.Q}
         return {name: value for name, value in named.items() if value is not None}
 
 
-def random_weights(seeds: Sequence[int], shapes: Sequence[tuple[int, int]]) -> list[Array]:
+# What `train` can start from: W, a pair (K, Q), or the state of an earlier run.
+Initial: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | State
+
+
+def random_weights(seeds: Sequence[int], shapes: Sequence[tuple[int, int]]) -> list[FloatArray]:
     """Weights U(−1/√d, 1/√d), the default of a torch Linear layer with d inputs.
 
     Each seed has a generator of its own, so that an instance starts at the same weights whichever
@@ -66,7 +68,8 @@ def random_weights(seeds: Sequence[int], shapes: Sequence[tuple[int, int]]) -> l
 
     Returns
     -------
-    list of arrays (len(seeds), d, m)
+    list of ndarray
+        For each shape an array (len(seeds), d, m).
     """
     arrays = [np.empty((len(seeds), *shape)) for shape in shapes]
     for row, seed in enumerate(seeds):
@@ -78,8 +81,8 @@ def random_weights(seeds: Sequence[int], shapes: Sequence[tuple[int, int]]) -> l
 
 
 def _given(
-    name: str, value: Any, batch: tuple[int, ...], shape: tuple[int | None, int | None]
-) -> Array:
+    name: str, value: ArrayLike, batch: tuple[int, ...], shape: tuple[int, int | None]
+) -> FloatArray:
     """A starting array (d, m) for all instances alike or (…, d, m); answers (…, d, m)."""
     read = _checks.array(name, value)
     if read.ndim == 2 or not batch:
@@ -93,8 +96,8 @@ def starting_state(
     batch: tuple[int, ...],
     d: int,
     width: int | None,
-    initial: Any,
-    seeds: Any,
+    initial: Initial | None,
+    seeds: int | ArrayLike | None,
 ) -> State:
     """Turn `initial`, `seeds` and `width` of `train` into a state with all batch axes.
 
@@ -109,38 +112,28 @@ def starting_state(
         raise ArgumentError("width", 'None for parameterization "W"', str(width))
     m = d if width is None else _checks.integer("width", width, low=1)
 
+    iteration = 0
+    given: list[Any]
     if isinstance(initial, State):
-        if initial.parameterization != parameterization:
-            raise ArgumentError(
-                "initial",
-                f"a state of a run in {parameterization}",
-                f"one in {initial.parameterization}",
-            )
-        if parameterization == "W":
-            return State(initial.iteration, W=_given("initial.W", initial.W, batch, (d, d)))
-        K = _given("initial.K", initial.K, batch, (d, width))
-        return State(
-            initial.iteration, K=K, Q=_given("initial.Q", initial.Q, batch, (d, K.shape[-1]))
-        )
-
-    if seeds is not None:
-        if not batch:
-            seeds = [_checks.integer("seeds", seeds, low=0)]
-        else:
-            seeds = list(seeds) if isinstance(seeds, range) else seeds
-            seeds = _checks.integers("seeds", seeds, shape=batch, low=0).ravel()
+        came = initial.parameterization
+        if came != parameterization:
+            raise ArgumentError("initial", f"a state of a run in {parameterization}", f"in {came}")
+        iteration, given = initial.iteration, list(initial.arrays.values())
+    elif seeds is not None:
+        listed = list(seeds) if isinstance(seeds, range) else seeds
+        chosen = _checks.integers("seeds", listed, shape=batch, low=0).ravel().tolist()
         shapes = [(d, d)] if parameterization == "W" else [(d, m), (d, m)]
-        drawn = [a.reshape(*batch, *a.shape[1:]) for a in random_weights(seeds, shapes)]
-        return State(0, W=drawn[0]) if parameterization == "W" else State(0, K=drawn[0], Q=drawn[1])
+        given = [a.reshape(*batch, *a.shape[1:]) for a in random_weights(chosen, shapes)]
+    elif parameterization == "W":
+        given = [np.zeros((d, d)) if initial is None else initial]
+    elif isinstance(initial, tuple | list) and len(initial) == 2:
+        given = list(initial)
+    else:
+        came = "none" if initial is None else type(initial).__name__
+        reason = "a pair (K, Q), a state, or seeds (K = Q = 0 is a stationary point)"
+        raise ArgumentError("initial", reason, came)
 
     if parameterization == "W":
-        value = np.zeros((d, d)) if initial is None else initial
-        return State(0, W=_given("initial", value, batch, (d, d)))
-    if initial is None:
-        raise ArgumentError(
-            "initial", "a pair (K, Q), a state, or seeds (K = Q = 0 is a stationary point)", "none"
-        )
-    if not isinstance(initial, tuple | list) or len(initial) != 2:
-        raise ArgumentError("initial", "a pair (K, Q)", type(initial).__name__)
-    K = _given("initial K", initial[0], batch, (d, width))
-    return State(0, K=K, Q=_given("initial Q", initial[1], batch, (d, K.shape[-1])))
+        return State(iteration, W=_given("initial", given[0], batch, (d, d)))
+    K = _given("initial K", given[0], batch, (d, width))
+    return State(iteration, K=K, Q=_given("initial Q", given[1], batch, (d, K.shape[-1])))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,18 +13,12 @@ import torch
 from torch import Tensor
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike, FloatArray
 from attsvm.descent import _arithmetic, _rules
-from attsvm.descent._arithmetic import LogitGradient
 from attsvm.descent._layer import Layer
-from attsvm.descent._records import (
-    Recorder,
-    Snapshot,
-    Trajectory,
-    checked_keep,
-    recorded_iterations,
-)
-from attsvm.descent._settings import Settings, settle
-from attsvm.descent._start import State, starting_state
+from attsvm.descent._records import Measure, Record, Recorder, Snapshot, Trajectory, checked_keep
+from attsvm.descent._settings import Settings, StepSize
+from attsvm.descent._start import Initial, State, starting_state
 from attsvm.descent._weights import Factored, Full, Weights
 from attsvm.errors import ArgumentError, AttsvmError
 from attsvm.problem import AttentionProblem
@@ -40,18 +36,18 @@ class DivergedError(AttsvmError):
 def train(
     problem: AttentionProblem,
     parameterization: str = "W",
-    step: float | Callable[[int], float] = 0.1,
+    step: StepSize = 0.1,
     iterations: int = 2000,
     gradient: str = "exact",
     rule: str | _rules.Rule = "normalized",
     ridge: float | None = None,
     width: int | None = None,
-    initial: Any = None,
-    seeds: Any = None,
-    record: Any = None,
+    initial: Initial | None = None,
+    seeds: ArrayLike | None = None,
+    record: Record | None = None,
     keep: Sequence[str] = ("W", "attention"),
-    measure: Mapping[str, Callable[[Snapshot], Any]] | None = None,
-    target: Any = None,
+    measure: Mapping[str, Measure] | None = None,
+    target: ArrayLike | None = None,
     log_ridge: float | None = None,
     device: str = "cpu",
     progress: bool = False,
@@ -127,9 +123,10 @@ def train(
         raise ArgumentError("problem", "an AttentionProblem", type(problem).__name__)
     _checks.choice("parameterization", parameterization, ("W", "KQ"))
     iterations = _checks.integer("iterations", iterations, low=0)
-    settings = settle(problem, parameterization, step, gradient, rule, ridge, log_ridge, target)
-    names = checked_keep(keep, parameterization)
-    measures = dict(measure or {})
+    settings = Settings.of(
+        problem, parameterization, step, gradient, rule, ridge, log_ridge, target
+    )
+    names, measures = checked_keep(keep, parameterization), dict(measure or {})
     try:
         where = torch.device(device)
     except (RuntimeError, TypeError) as error:
@@ -143,20 +140,14 @@ def train(
         chunk = max(1, _CHUNK_NUMBERS // (problem.n * problem.T * problem.d))
     chunk = _checks.integer("chunk", chunk, low=1)
     stop = start.iteration + iterations
-    recorder = Recorder(recorded_iterations(record, start.iteration, stop), count)
+    recorder = Recorder(record, start.iteration, stop, count)
     final = {n: v.reshape(count, *v.shape[-2:]).copy() for n, v in start.arrays.items()}
-
-    with _bar(progress, count * iterations) as advance:
+    with _bar(progress, count * iterations) as bar:
+        run = _Run(settings, start.iteration, stop, recorder, names, measures, where, bar.update)
         for first in range(0, count, chunk):
             rows = slice(first, min(first + chunk, count))
             part = flat if rows == slice(0, count) else flat.instance(rows)
-            arrays = {name: value[rows] for name, value in final.items()}
-            ended = _run(
-                part, arrays, start.iteration, stop, settings, recorder, rows, names, measures,
-                where, advance,
-            )  # fmt: skip
-            for name, value in ended.items():
-                final[name][rows] = value
+            run.advance_chunk(part, {name: value[rows] for name, value in final.items()}, rows)
 
     state = State(stop, **{n: v.reshape(*batch, *v.shape[1:]) for n, v in final.items()})
     return Trajectory(
@@ -186,22 +177,13 @@ def _flatten(problem: AttentionProblem) -> AttentionProblem:
     )
 
 
-class _bar:
-    """A tqdm bar, or nothing; gives the function that advances it."""
-
-    def __init__(self, shown: bool, total: int) -> None:
-        self._bar: Any = None
-        if shown:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(total=total, unit="it", unit_scale=True, desc="descent")
-
-    def __enter__(self) -> Callable[[int], None]:
-        return (lambda amount: None) if self._bar is None else self._bar.update
-
-    def __exit__(self, *exception: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+def _bar(shown: bool, total: int) -> Any:
+    """A tqdm bar, in a notebook a widget; one that is not shown stays silent."""
+    if shown:
+        from tqdm.auto import tqdm
+    else:
+        from tqdm.std import tqdm
+    return tqdm(total=total, unit="it", unit_scale=True, desc="descent", disable=not shown)
 
 
 @contextmanager
@@ -215,112 +197,100 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _run(
-    problem: AttentionProblem,
-    start: dict[str, np.ndarray],
-    first: int,
-    stop: int,
-    settings: Settings,
-    recorder: Recorder,
-    rows: slice,
-    keep: tuple[str, ...],
-    measures: Mapping[str, Callable[[Snapshot], Any]],
-    device: torch.device,
-    advance: Callable[[int], None],
-) -> dict[str, np.ndarray]:
-    """One chunk from iteration `first` to `stop`; answers its final arrays."""
-    layer = Layer.of(problem, device)
-    tensors = {name: torch.tensor(value, device=device) for name, value in start.items()}
-    weights: Weights = (
-        Full(tensors["W"]) if "W" in tensors else Factored(tensors["K"], tensors["Q"])
-    )
-    optimum = None
-    if settings.target is not None:
-        optimum = torch.as_tensor(settings.target[rows], device=device)
-    logit_gradient = _arithmetic.exact if settings.exact else _arithmetic.published
-    rule = settings.rule
-    done = 0
-    with torch.no_grad(), _one_thread():
-        for iteration in range(first, stop + 1):
-            logits = weights.logits(layer)
-            if recorder.wants(iteration):
-                _record(layer, weights, logits, iteration, settings, recorder, rows, keep, measures)
-            if iteration == stop:
-                break
-            inner = logit_gradient(layer, logits, optimum)
-            gradients = weights.gradients(layer, inner.p)
-            c = inner.c
-            if settings.log_ridge > -np.inf:
-                c = _add_ridge(gradients, weights.arrays, c, settings.log_ridge)
-            rule.apply(settings.length(iteration), weights.arrays, gradients, c, inner.gap)
-            done += 1
-            if done == 100:
-                advance(done * (rows.stop - rows.start))
-                done = 0
-    advance(done * (rows.stop - rows.start))
-    ended = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
-    for name, value in ended.items():
-        if not np.isfinite(value).all():
-            bad = rows.start + int(np.argwhere(~np.isfinite(value))[0][0])
-            raise DivergedError(
-                f"{name} of instance {bad} left the range of floats; shorten the step"
-            )
-    return ended
+@dataclass(frozen=True)
+class _Run:
+    """What all chunks of a run have in common."""
+
+    settings: Settings
+    start: int
+    stop: int
+    recorder: Recorder
+    keep: tuple[str, ...]
+    measures: Mapping[str, Measure]
+    device: torch.device
+    report: Callable[[int], Any]
+
+    def advance_chunk(
+        self, problem: AttentionProblem, arrays: dict[str, FloatArray], rows: slice
+    ) -> None:
+        """Take one chunk from the first iteration to the last; its arrays change in place."""
+        settings = self.settings
+        layer = Layer.of(problem, self.device)
+        tensors = {name: torch.tensor(value, device=self.device) for name, value in arrays.items()}
+        weights: Weights = Full(**tensors) if "W" in tensors else Factored(**tensors)
+        optimum = None
+        if settings.target is not None:
+            optimum = torch.as_tensor(settings.target[rows], device=self.device)
+        reported = self.start
+        with torch.no_grad(), _one_thread():
+            for iteration in range(self.start, self.stop + 1):
+                logits = weights.logits(layer)
+                if self.recorder.wants(iteration):
+                    self._record(layer, weights, logits, iteration, rows)
+                if iteration == self.stop or iteration - reported == 100:
+                    self.report((iteration - reported) * problem.batch_shape[0])
+                    reported = iteration
+                if iteration == self.stop:
+                    break
+                inner = settings.logit_gradient(layer, logits, optimum)
+                gradients = weights.gradients(layer, inner.p)
+                log_scale = inner.log_scale
+                if settings.log_ridge > -np.inf:
+                    log_scale = _add_ridge(gradients, weights.arrays, log_scale, settings.log_ridge)
+                length = settings.length(iteration)
+                settings.rule.apply(length, weights.arrays, gradients, log_scale, inner.gap)
+        for name, tensor in tensors.items():
+            arrays[name][...] = tensor.cpu().numpy()
+            finite = np.isfinite(arrays[name]).all((-2, -1))
+            if not finite.all():
+                bad = rows.start + int(finite.argmin())
+                raise DivergedError(
+                    f"{name} of instance {bad} left the range of floats; shorten the step"
+                )
+
+    def _record(
+        self, layer: Layer, weights: Weights, logits: Tensor, iteration: int, rows: slice
+    ) -> None:
+        """Store what was asked of one iteration."""
+        attention = _arithmetic.softmax(logits)
+        made: dict[str, Callable[[], Tensor]] = {
+            "W": weights.matrix,
+            "K": lambda: weights.arrays[0],
+            "Q": lambda: weights.arrays[1],
+            "logits": lambda: logits,
+            "attention": lambda: attention,
+            "loss": lambda: _arithmetic.logistic(layer.margins(attention)).mean(-1),
+            "log_gradient_norm": lambda: self._log_norm(layer, weights, logits),
+        }
+        for name in self.keep:
+            self.recorder.put(name, iteration, rows, made[name]().cpu().numpy())
+        if not self.measures:
+            return
+        factors = ("K", "Q") if isinstance(weights, Factored) else ()
+        copies = {n: made[n]().cpu().numpy().copy() for n in ("W", "logits", "attention", *factors)}
+        snapshot = Snapshot(iteration, rows, **copies)
+        for name, function in self.measures.items():
+            self.recorder.put(name, iteration, rows, function(snapshot))
+
+    def _log_norm(self, layer: Layer, weights: Weights, logits: Tensor) -> Tensor:
+        """log ‖∇L‖ over all parameter arrays together."""
+        inner = self.settings.logit_gradient(layer, logits.clone(), None)
+        squares = [g.square().sum((-2, -1)) for g in weights.gradients(layer, inner.p)]
+        return inner.log_scale + 0.5 * torch.stack(squares).sum(0).log()
 
 
 def _add_ridge(
-    gradients: list[Tensor], arrays: list[Tensor], c: Tensor, log_ridge: float
+    gradients: list[Tensor], arrays: list[Tensor], log_scale: Tensor, log_ridge: float
 ) -> Tensor:
     """Add the ridge's gradient 2λW to e^c g, in place, on the larger of the two scales.
 
     Answers the new log scale.  Neither exponential can overflow; what underflows is below 1e-308
     of the other term.
     """
-    log_twice = log_ridge + float(np.log(2.0))
-    common = c.clamp(min=log_twice)
-    own = (c - common).exp_()[:, None, None]
+    log_twice = log_ridge + math.log(2.0)
+    common = log_scale.clamp(min=log_twice)
+    own = (log_scale - common).exp_()[:, None, None]
     penalty = (log_twice - common).exp_()[:, None, None]
     for gradient, array in zip(gradients, arrays, strict=True):
         gradient.mul_(own).addcmul_(array, penalty)
     return common
-
-
-def _record(
-    layer: Layer,
-    weights: Weights,
-    logits: Tensor,
-    iteration: int,
-    settings: Settings,
-    recorder: Recorder,
-    rows: slice,
-    keep: tuple[str, ...],
-    measures: Mapping[str, Callable[[Snapshot], Any]],
-) -> None:
-    """Store what was asked of one iteration."""
-    attention = _arithmetic.softmax(logits)
-    made: dict[str, Callable[[], Tensor]] = {
-        "W": weights.matrix,
-        "K": lambda: weights.arrays[0],
-        "Q": lambda: weights.arrays[1],
-        "logits": lambda: logits,
-        "attention": lambda: attention,
-        "loss": lambda: _arithmetic.logistic(layer.margins(attention)).mean(-1),
-        "log_gradient_norm": lambda: _log_norm(layer, weights, logits, settings),
-    }
-    for name in keep:
-        recorder.put(name, iteration, rows, made[name]().cpu().numpy())
-    if not measures:
-        return
-    wanted = ["W", "logits", "attention", *(["K", "Q"] if isinstance(weights, Factored) else [])]
-    copies = {name: made[name]().cpu().numpy().copy() for name in wanted}
-    snapshot = Snapshot(iteration, rows, **copies)
-    for name, function in measures.items():
-        recorder.put(name, iteration, rows, function(snapshot))
-
-
-def _log_norm(layer: Layer, weights: Weights, logits: Tensor, settings: Settings) -> Tensor:
-    """log ‖∇L‖ over all parameter arrays together."""
-    arithmetic = _arithmetic.exact if settings.exact else _arithmetic.published
-    inner: LogitGradient = arithmetic(layer, logits.clone())
-    squares = [g.square().sum((-2, -1)) for g in weights.gradients(layer, inner.p)]
-    return inner.c + 0.5 * torch.stack(squares).sum(0).log()

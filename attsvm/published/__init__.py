@@ -20,7 +20,16 @@ _TABLES = ("local_convergence", "multi_token", "svm_rank")
 
 
 def table(name: str) -> pd.DataFrame:
-    """One of the published tables: "local_convergence", "multi_token" or "svm_rank".
+    """One of the published tables.
+
+    Parameters
+    ----------
+    name
+        "local_convergence" (Section 5), "multi_token" (Section 6) or "svm_rank" (Section 2).
+
+    Returns
+    -------
+    DataFrame
 
     Raises
     ------

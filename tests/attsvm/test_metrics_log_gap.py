@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, localcontext
-
+import mpmath
 import numpy as np
 import pytest
+from descenttools import with_digits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,25 +15,13 @@ from attsvm.heads import LinearHead
 
 
 def in_many_digits(problem: AttentionProblem, W: np.ndarray, digits: int = 500) -> float:
-    """The same number, straight from its definition, in decimal arithmetic."""
-
-    def exact(array: np.ndarray) -> list:
-        return [exact(row) if np.ndim(row) else Decimal(float(row)) for row in array]
-
-    def dot(a: list, b: list) -> Decimal:
-        return sum((x * y for x, y in zip(a, b, strict=True)), Decimal(0))
-
-    with localcontext() as context:
-        context.prec = digits
-        tokens, queries, weights = exact(problem.tokens), exact(problem.queries), exact(W)
-        v, total = exact(problem.head.v), Decimal(0)
-        for X, z, label in zip(tokens, queries, problem.labels, strict=True):
-            key = [dot(row, z) for row in weights]
-            powers = [dot(x, key).exp() for x in X]
-            gamma = [int(label) * dot(x, v) for x in X]
-            margin = dot(powers, gamma) / sum(powers)
-            total += (1 + (-margin).exp()).ln() - (1 + (-max(gamma)).exp()).ln()
-        return float((total / problem.n).ln())
+    """The same number, straight from its definition."""
+    with mpmath.workdps(digits):
+        total = mpmath.mpf(0)
+        for _, _, s, gamma in with_digits(problem, W):
+            total += mpmath.log(1 + mpmath.exp(-(s.T * gamma)[0]))
+            total -= mpmath.log(1 + mpmath.exp(-max(gamma)))
+        return float(mpmath.log(total / problem.n))
 
 
 @pytest.mark.parametrize("size", [0.0, 30.0, 1000.0])

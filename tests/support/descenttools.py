@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import torch
 
@@ -40,6 +41,22 @@ def figure_a(key):
     record = REFERENCE[key]
     X, Z, v = (np.array(record[name]) for name in ("X", "Z", "v"))
     return AttentionProblem(X, Z, np.ones(2), LinearHead(v)), record
+
+
+def given(arrays):
+    """[W] or [K, Q] as `train` takes them."""
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def with_digits(p, W):
+    """X, z, s and γ of each sequence (linear head) as mpmath matrices, in its present precision."""
+    matrix = mpmath.matrix
+    W, v = matrix(W.tolist()), matrix(p.head.v.tolist())
+    for X, z, y in zip(p.tokens, p.queries, p.labels, strict=True):
+        X, z = matrix(X.tolist()), matrix(z.tolist())
+        logits = list(X * (W * z))
+        s = matrix([mpmath.exp(a - max(logits)) for a in logits])
+        yield X, z, s / sum(s), int(y) * (X * v)
 
 
 def loss(p, W):

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from descenttools import HEADS, autograd, cosine, figure_a, problem
+from descenttools import HEADS, autograd, cosine, figure_a, given, problem, with_digits
 
 from attsvm import descent
 from attsvm.heads import LinearHead
@@ -22,17 +22,9 @@ def starting(seed, batch, d, m, parameterization, size=1.0):
 
 def one_plain_step(p, arrays, gradient, ridge=0.0):
     """The gradient that `train` uses, read off a plain step of length one."""
-    run = descent.train(
-        p,
-        "W" if len(arrays) == 1 else "KQ",
-        step=1.0,
-        iterations=1,
-        gradient=gradient,
-        rule="plain",
-        ridge=ridge,
-        initial=arrays[0] if len(arrays) == 1 else tuple(arrays),
-    )
-    after = [run.state.W] if len(arrays) == 1 else [run.state.K, run.state.Q]
+    step = {"step": 1.0, "iterations": 1, "gradient": gradient, "rule": "plain", "ridge": ridge}
+    run = descent.train(p, "W" if len(arrays) == 1 else "KQ", initial=given(arrays), **step)
+    after = run.state.arrays.values()
     return [before - now for before, now in zip(arrays, after, strict=True)]
 
 
@@ -58,37 +50,23 @@ def test_autograd(head, masked, parameterization, ridge, gradient):
 def test_exact_is_published_while_unsaturated(head, parameterization):
     p = problem(2, head=head)
     arrays = starting(2, p.batch_shape, p.d, 6, parameterization, 0.5)
-    settings = {"iterations": 30, "initial": arrays[0] if len(arrays) == 1 else tuple(arrays)}
+    settings = {"iterations": 30, "initial": given(arrays)}
     exact = descent.train(p, parameterization, **settings)
     published = descent.train(p, parameterization, gradient="published", **settings)
     assert not np.allclose(exact.W[-1], arrays[0])
     np.testing.assert_allclose(exact.W, published.W, rtol=1e-10, atol=1e-11)
 
 
-def with_digits(p, W, digits, ridge=0):
-    """The unit normalised gradient of loss (+ ridge) by the naive formulas in `digits` digits."""
-    n, T, d = p.tokens.shape
+def unit_gradient(p, W, digits, ridge=0):
+    """The normalised gradient of loss (+ ridge) by the naive formulas in `digits` digits."""
     with mpmath.workdps(digits):
-        X = [[[mpmath.mpf(x) for x in row] for row in rows] for rows in p.tokens.tolist()]
-        Z = [[mpmath.mpf(x) for x in row] for row in p.queries.tolist()]
-        v = [mpmath.mpf(x) for x in p.head.v.tolist()]
-        Wd = [[mpmath.mpf(x) for x in row] for row in W.tolist()]
-        total = [[2 * ridge * Wd[a][b] for b in range(d)] for a in range(d)]
-        for i in range(n):
-            u = [sum(Wd[a][b] * Z[i][b] for b in range(d)) for a in range(d)]
-            logits = [sum(X[i][t][a] * u[a] for a in range(d)) for t in range(T)]
-            weights = [mpmath.exp(logit - max(logits)) for logit in logits]
-            s = [w / sum(weights) for w in weights]
-            g = [int(p.labels[i]) * sum(X[i][t][a] * v[a] for a in range(d)) for t in range(T)]
-            margin = sum(a * b for a, b in zip(s, g, strict=True))
-            slope = -1 / (1 + mpmath.exp(margin)) / n
-            for t in range(T):
-                factor = slope * s[t] * (g[t] - margin)
-                for a in range(d):
-                    for b in range(d):
-                        total[a][b] += factor * X[i][t][a] * Z[i][b]
-        norm = mpmath.sqrt(sum(x * x for row in total for x in row))
-        return np.array([[float(x / norm) for x in row] for row in total])
+        total = 2 * ridge * mpmath.matrix(W.tolist())
+        for X, z, s, gamma in with_digits(p, W):
+            margin = (s.T * gamma)[0]
+            slope = -1 / (1 + mpmath.exp(margin)) / p.n
+            inner = [slope * s[t] * (gamma[t] - margin) for t in range(p.T)]
+            total += (X.T * mpmath.matrix(inner)) * z.T
+        return np.array((total / mpmath.mnorm(total, "f")).tolist(), dtype=float)
 
 
 @pytest.mark.parametrize("size", [30.0, 300.0, 5000.0])
@@ -100,7 +78,7 @@ def test_saturated_direction_against_long_digits(size):
     spread = logits.max(-1, keepdims=True) - logits
     if size == 5000.0:
         assert np.sort(spread, -1)[:, 1].min() > 745  # exp underflows: autograd would give zero
-    reference = with_digits(p, W, digits=int(spread.max() / 2.3) + 40)
+    reference = unit_gradient(p, W, digits=int(spread.max() / 2.3) + 40)
     # Logits of this size carry an error of size · 1e-16, which is the relative error of a weight.
     np.testing.assert_allclose(W - run.state.W, reference, atol=20 * size * 1e-15)
 
@@ -112,14 +90,9 @@ def test_ridge_balances_the_true_gradient(exponent):
     direction = descent.train(p, iterations=3000).W[-1]
     direction /= np.linalg.norm(direction)
     lengths = np.linspace(1, 20000, 101)
-    norms = np.array(
-        [
-            descent.train(
-                p, iterations=0, initial=R * direction, keep="log_gradient_norm"
-            ).log_gradient_norm[0]
-            for R in lengths
-        ]
-    )
+    still = {"iterations": 0, "keep": "log_gradient_norm"}
+    runs = [descent.train(p, initial=R * direction, **still) for R in lengths]
+    norms = np.array([run.log_gradient_norm[0] for run in runs])
     log_ridge = exponent * np.log(10.0)
     balance = norms - (log_ridge + np.log(2 * lengths))
     R = lengths[np.abs(balance).argmin()]
@@ -128,7 +101,7 @@ def test_ridge_balances_the_true_gradient(exponent):
         W = (R + offset) * direction
         run = descent.train(p, iterations=1, initial=W, step=1.0, log_ridge=log_ridge)
         ridge = mpmath.mpf(10) ** exponent
-        reference = with_digits(p, W, digits=abs(exponent) + 60, ridge=ridge)
+        reference = unit_gradient(p, W, digits=abs(exponent) + 60, ridge=ridge)
         np.testing.assert_allclose(W - run.state.W, reference, atol=1e-8)
 
 
@@ -185,17 +158,10 @@ def test_stationary_points_do_not_move(gradient, parameterization):
     single = AttentionProblem(p.tokens[..., :1, :], p.queries, p.labels, p.head)
     for still in (alike, single):
         arrays = starting(7, p.batch_shape, p.d, 4, parameterization)
-        run = descent.train(
-            still,
-            parameterization,
-            iterations=5,
-            gradient=gradient,
-            ridge=0.0,
-            initial=arrays[0] if len(arrays) == 1 else tuple(arrays),
-        )
-        after = list(run.state.arrays.values())
+        how = {"iterations": 5, "gradient": gradient, "ridge": 0.0, "initial": given(arrays)}
+        run = descent.train(still, parameterization, **how)
         tolerance = 0.0 if gradient == "exact" or still is single else 1.0
-        for before, now in zip(arrays, after, strict=True):
+        for before, now in zip(arrays, run.state.arrays.values(), strict=True):
             assert np.isfinite(now).all()
             assert np.abs(now - before).max() <= tolerance
 
