@@ -248,7 +248,7 @@ def test_type_checkers_see_the_hints_of_the_installed_package(elsewhere: Path) -
 
 
 def test_the_tool_is_not_copied_away_from_its_checkout(tmp_path: Path) -> None:
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
     source = shutil.copytree(ROOT / "companion", tmp_path / "companion", ignore=ignored)
     install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation"]
     said = run(*install, "--target", tmp_path / "away", source, code=1)
