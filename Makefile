@@ -7,6 +7,8 @@ PORT ?= 8000
 PYTEST_ARGS ?=
 LAB_ARGS ?=
 PIP_ARGS ?=
+LOCK_ARGS ?= --upgrade
+KEEP ?=
 # PYTHON=… names the interpreter to make the environment with; by default the newest one found.
 
 VENV := .venv
@@ -15,7 +17,7 @@ STAMP := $(VENV)/attsvm-stamp
 PIP := $(PY) -m pip --disable-pip-version-check
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help book pdf test serve lab bench lint lock drift package clean distclean env
+.PHONY: help book pdf test serve lab bench format lint lock drift package clean distclean env
 
 help:
 	@echo "make book      execute the chapters that changed, render the site (PROFILE=full or quick)"
@@ -24,13 +26,15 @@ help:
 	@echo "make lab       open the chapters in Jupyter Lab (LAB_ARGS=… for it)"
 	@echo "make pdf       the whole book on paper, made of the last site"
 	@echo "make bench     run the benchmarks, write their tables into the README and the book"
+	@echo "make format    mend what ruff can mend, format code and notebooks"
 	@echo "make lint      ruff, mypy, and two checkers of the workflows"
-	@echo "make lock      find the newest versions, write requirements.lock and environment.yml"
+	@echo "make lock      find the newest versions, write requirements.lock (KEEP=torch==2.13.0 keeps"
+	@echo "               one back; LOCK_ARGS= moves nothing, only adds what pyproject.toml asks anew)"
 	@echo "make drift     how far the claims' numbers move on the newest versions (PROFILE=…)"
 	@echo "make package   wheel and sdist into dist/, checked"
 	@echo "make clean     remove what builds and tests made, executed chapters too"
 	@echo "make distclean remove the environment as well"
-	@echo "PIP_ARGS=… goes to pip, e.g. PIP_ARGS=torch==2.13.0 keeps one version while resolving anew"
+	@echo "PIP_ARGS=… goes to pip, for env and drift"
 
 book: env
 	@echo "==> Building the book, profile $(PROFILE), $(JOBS) chapters at a time"
@@ -73,20 +77,29 @@ bench: env
 	done
 	@$(PY) benchmarks/publish.py
 
+format: env
+	@$(PY) -m ruff check --fix-only --quiet .
+	@$(PY) -m ruff format .
+
 lint: env
 	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
 	@if [ -d .github/workflows ]; then \
 	  $(VENV)/bin/actionlint && $(VENV)/bin/zizmor --offline --quiet --no-progress .github/workflows; \
 	fi
 
-lock:
-	@echo "==> Resolving the newest versions in a fresh environment"
-	@rm -rf _build/lock-venv && mkdir -p _build
-	@python=$$($(FIND_PYTHON)) && "$$python" -m venv _build/lock-venv
-	@_build/lock-venv/bin/python -m pip --disable-pip-version-check install -q $(PIP_ARGS) -e ".[dev]" -e companion
-	@_build/lock-venv/bin/python -m tools.pins
-	@rm -rf _build/lock-venv
+# torch's build for CUDA asks for packages that follow from torch's own version: a lock that named
+# them could not be installed beside a build without CUDA.
+lock: env
+	@echo "==> Resolving ($(LOCK_ARGS))"
+	@mkdir -p _build && cp requirements.lock _build/lock.txt
+	@printf '%s\n' "-e .[dev]" "-e companion" "$(KEEP)" | \
+	  $(PY) -m uv pip compile -q $(LOCK_ARGS) --output-file _build/lock.txt - > /dev/null
+	@{ echo "# Every version that the book was built and tested with. Written by make lock: do not edit."; \
+	  echo "# A build of torch for the CPU alone (local label +cpu) satisfies its line too."; \
+	  grep -Ev '^(cuda-|nvidia-|triton)' _build/lock.txt; } > requirements.lock
+	@rm _build/lock.txt
 
 # The newest versions live in an environment of their own; the lock is left alone. Chapters run one
 # by one there: one that fails on them must not hide the others. Exit code 1: a verdict changed.

@@ -11,63 +11,50 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
+
+import yaml
 
 from attsvm.errors import ArgumentError
 from companion.build.chapters import discover
 from companion.build.layout import Layout
 
-__all__ = ["install_cell", "installs", "main", "requirement", "with_cell"]
+__all__ = ["install_cell", "installs", "main", "with_cell"]
 
-ID = "install"
-TAGS = ["install", "remove-cell"]
 SOURCE = """\
 import importlib.util
 
 if importlib.util.find_spec("attsvm") is None:
-    %pip install -q "{requirement}"
+    %pip install -q "attsvm @ git+{url}@{branch}"
 """
 
 
-def requirement(layout: Layout) -> str:
-    """What pip is asked to install: the repository and branch that ``_config.yml`` names.
+def install_cell(layout: Layout) -> dict[str, Any]:
+    """The cell (notebook format 4.5) that installs the package from the configured repository.
 
     Parameters
     ----------
     layout
-        Where the book lies.
+        Where the book lies; its ``_config.yml`` names the repository and the branch.
 
     Raises
     ------
     ArgumentError
         If the configuration names no repository.
     """
-    import yaml
-
     content = yaml.safe_load(layout.config.read_text(encoding="utf-8")) or {}
-    repository = content.get("repository") or {}
-    url = repository.get("url")
+    repository = {"url": None, "branch": "main"} | (content.get("repository") or {})
+    url = repository["url"]
     if not isinstance(url, str) or not url.startswith("https://"):
         raise ArgumentError("repository.url in _config.yml", "an https address", repr(url))
-    return f"attsvm @ git+{url.rstrip('/')}@{repository.get('branch', 'main')}"
-
-
-def install_cell(requirement: str) -> dict[str, Any]:
-    """The cell (notebook format 4.5) that installs a requirement if `attsvm` is missing.
-
-    Parameters
-    ----------
-    requirement
-        What pip installs, e.g. ``attsvm @ git+https://…@main``.
-    """
+    source = SOURCE.format(url=url.rstrip("/"), branch=repository["branch"])
     return {
         "cell_type": "code",
         "execution_count": None,
-        "id": ID,
-        "metadata": {"tags": list(TAGS)},
+        "id": "install",
+        "metadata": {"tags": ["install", "remove-cell"]},
         "outputs": [],
-        "source": SOURCE.format(requirement=requirement).rstrip("\n").splitlines(keepends=True),
+        "source": source.rstrip("\n").splitlines(keepends=True),
     }
 
 
@@ -77,20 +64,7 @@ def installs(cell: dict[str, Any]) -> bool:
 
 
 def with_cell(notebook: dict[str, Any], cell: dict[str, Any]) -> dict[str, Any]:
-    """A notebook whose first code cell is the given one; an older version of it goes.
-
-    Parameters
-    ----------
-    notebook
-        A notebook of format 4; not changed. It begins with its title.
-    cell
-        The cell to put before all other code.
-
-    Returns
-    -------
-    dict
-        The notebook with the cell right after its title.
-    """
+    """A notebook (format 4) with this cell right after its title, in place of an older version."""
     others = [old for old in notebook["cells"] if not installs(old)]
     # After the title, not before: whoever opens the notebook should see first what it is about.
     place = 1 if others and others[0]["cell_type"] == "markdown" else 0
@@ -98,41 +72,23 @@ def with_cell(notebook: dict[str, Any], cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the cell into every chapter, or check that it is there.
-
-    Parameters
-    ----------
-    arguments
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0, or 1 if a chapter differs under ``--check``.
-    """
+    """Write the cell into every chapter, or check that it is there (1 if a chapter differs)."""
     parser = argparse.ArgumentParser(prog="python -m tools.install_cell", description=__doc__)
     parser.add_argument("--root", metavar="DIR", help="the book (default: here or above)")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args(arguments)
     layout = Layout.of(options.root)
-    cell = install_cell(requirement(layout))
-    differing = 0
-    for chapter in discover(layout):
-        wanted = with_cell(chapter.notebook, cell)
-        if wanted == chapter.notebook:
-            continue
-        differing += 1
+    cell = install_cell(layout)
+    wanted = [(chapter, with_cell(chapter.notebook, cell)) for chapter in discover(layout)]
+    differing = [(chapter, new) for chapter, new in wanted if new != chapter.notebook]
+    for chapter, new in differing:
         if options.check:
             print(f"{chapter.id}: its cell that installs the package differs", file=sys.stderr)
-            continue
-        _write(chapter.path, wanted)
-        print(f"{chapter.id}: written")
+        else:
+            text = json.dumps(new, indent=1, ensure_ascii=False, sort_keys=True)
+            chapter.path.write_text(text + "\n", encoding="utf-8")
+            print(f"{chapter.id}: written")
     return 1 if options.check and differing else 0
-
-
-def _write(path: Path, notebook: dict[str, Any]) -> None:
-    text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)
-    path.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

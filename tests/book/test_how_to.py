@@ -32,8 +32,8 @@ ELSEWHERE = {
     "make env": ".ci/run",
     "make book": ".ci/run",
     "make test": ".ci/run",
-    "make lab": "tests/test_lab.py",
-    "make lock": "tests/test_packaging.py",
+    "make lab": "tests/book/test_lab.py",
+    "make lock": "tests/tools/test_packaging.py",
     "make drift": ".github/workflows/drift.yml",
 }
 """Commands that another script runs, and which."""

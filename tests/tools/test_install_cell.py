@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,28 +17,22 @@ from companion.build.layout import Layout
 from tools import install_cell
 
 ROOT = Layout.of(booktools.REPOSITORY, "/tmp/unused")
-CHAPTERS = discover(ROOT)
+CELL = install_cell.install_cell(ROOT)
+REPOSITORY = yaml.safe_load(ROOT.config.read_text())["repository"]
+REQUIREMENT = f'"attsvm @ git+{REPOSITORY["url"]}@{REPOSITORY["branch"]}"'
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)
+@pytest.mark.parametrize("chapter", discover(ROOT), ids=lambda chapter: chapter.id)
 def test_first_code_cell_installs_and_stays_off_the_site(chapter: Chapter) -> None:
     title, first = chapter.notebook["cells"][:2]
     assert title["cell_type"] == "markdown"
     assert "".join(title["source"]).startswith("# ")
-    assert first == install_cell.install_cell(install_cell.requirement(ROOT))
+    assert first == CELL
     assert "remove-cell" in first["metadata"]["tags"]
     assert sum(map(install_cell.installs, chapter.notebook["cells"])) == 1
 
 
-def test_address_is_the_configured_one() -> None:
-    repository = yaml.safe_load(ROOT.config.read_text())["repository"]
-    wanted = f"attsvm @ git+{repository['url']}@{repository['branch']}"
-    assert install_cell.requirement(ROOT) == wanted
-
-
-def run_cell(source: str, present: bool) -> list[tuple[str, str, str]]:
-    """Run the cell in IPython's own shell, with pip replaced; what was asked of the magic."""
-    program = """
+PROGRAM = """
 import importlib.util, json, sys
 from IPython.core.interactiveshell import InteractiveShell
 asked = []
@@ -51,56 +44,40 @@ importlib.util.find_spec = lambda name: find(name) if name != "attsvm" else (1 i
 shell.run_cell(sys.argv[1]).raise_error()
 print(json.dumps(asked))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program, source, json.dumps(present)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    return json.loads(done.stdout)
 
 
-def test_cell_asks_pip_once_and_only_where_the_package_is_missing() -> None:
-    source = "".join(install_cell.install_cell("attsvm @ git+https://example.org/a@b")["source"])
-    assert run_cell(source, present=True) == []
-    assert run_cell(source, present=False) == ['install -q "attsvm @ git+https://example.org/a@b"']
+@pytest.mark.parametrize(
+    ("present", "asked"), [("true", []), ("false", [f"install -q {REQUIREMENT}"])]
+)
+def test_cell_asks_pip_once_and_only_where_the_package_is_missing(
+    present: str, asked: list[str]
+) -> None:
+    """Run in IPython's own shell, with pip replaced by something that notes what it is asked."""
+    command = [sys.executable, "-c", PROGRAM, "".join(CELL["source"]), present]
+    assert json.loads(subprocess.check_output(command, timeout=60)) == asked
 
 
-def test_another_address_reaches_every_chapter(tmp_path: Path) -> None:
+def test_another_address_reaches_every_chapter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = booktools.copy_book(tmp_path)
     config = root / "_config.yml"
     text = config.read_text()
-    config.write_text(f"{text}repository: {{url: https://example.org/one, branch: main}}\n")
-    chapter = root / "book" / f"{booktools.CHAPTER}.ipynb"
+    chapter = booktools.notebook_path(root)
     before = json.loads(chapter.read_text())["cells"]
-
-    def command(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "tools.install_cell", "--root", str(root), *more],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-
-    missing = command("--check")
-    assert missing.returncode == 1
-    assert booktools.CHAPTER in missing.stderr
-    assert command().returncode == 0
-    assert command("--check").returncode == 0
-    config.write_text(f"{text}repository: {{url: https://example.org/two, branch: next}}\n")
-    assert command("--check").returncode == 1
-    assert command().returncode == 0
+    command = ["--root", str(root)]
+    for address in ("{url: https://example.org/one}", "{url: https://example.org/two, branch: b}"):
+        config.write_text(f"{text}repository: {address}\n")
+        assert install_cell.main([*command, "--check"]) == 1
+        assert booktools.CHAPTER in capsys.readouterr().err
+        assert install_cell.main(command) == 0
+        assert install_cell.main([*command, "--check"]) == 0
     after = json.loads(chapter.read_text())["cells"]
-    cells = [cell for cell in after if not install_cell.installs(cell)]
-    assert cells == before
+    assert [cell for cell in after if not install_cell.installs(cell)] == before
     (cell,) = [cell for cell in after if install_cell.installs(cell)]
-    assert '"attsvm @ git+https://example.org/two@next"' in "".join(cell["source"])
+    assert '"attsvm @ git+https://example.org/two@b"' in "".join(cell["source"])
 
 
 def test_book_without_a_repository_is_refused(tmp_path: Path) -> None:
-    root = booktools.copy_book(tmp_path)
-    shutil.rmtree(root / "_build", ignore_errors=True)
     with pytest.raises(ArgumentError, match="repository"):
-        install_cell.requirement(Layout.of(root, tmp_path / "out"))
+        install_cell.install_cell(Layout.of(booktools.copy_book(tmp_path), tmp_path / "out"))
