@@ -59,7 +59,7 @@ def test_convergence_types_by_hand(scores, expected):
     )
 
     class Solved:
-        status = svm.Status.SOLVED
+        solved = True
 
         @staticmethod
         def support():
