@@ -11,12 +11,13 @@ compiles faster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike, BoolArray, FloatArray
 from attsvm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ __all__ = [
     "value_of",
 ]
 
-Float = NDArray[np.float64]
-
 
 def _norm(W: cp.Variable, norm: str | float) -> cp.Expression:
     import cvxpy as cp
@@ -46,19 +45,24 @@ def _norm(W: cp.Variable, norm: str | float) -> cp.Expression:
     return cp.pnorm(cp.vec(W, order="C"), _checks.number("norm", norm, above=1.0))  # type: ignore[arg-type]
 
 
-def _read(X: Any, Z: Any) -> tuple[Float, Float]:
+def _read(X: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
     X = _checks.array("X", X, ndim=3)
     return X, _checks.array("Z", Z, shape=(X.shape[0], X.shape[2]))
 
 
 def att_svm(
-    X: Any, Z: Any, tokens: Any, norm: str | float = "fro", form: str = "token", mask: Any = None
+    X: ArrayLike,
+    Z: ArrayLike,
+    selected: ArrayLike,
+    norm: str | float = "fro",
+    form: str = "token",
+    mask: ArrayLike | None = None,
 ) -> tuple[cp.Problem, cp.Variable]:
     """Att-SVM (Section 2): min ‖W‖ s.t. (x_{i,α_i} − x_it)' W z_i ≥ 1 for all i and all t ≠ α_i.
 
     Parameters
     ----------
-    X, Z, tokens
+    X, Z, selected
         (n, T, d), (n, d) and (n,): tokens, queries, selected tokens α.
     norm
         "fro" (Att-SVM), "nuc" (Att-SVM*) or a number p > 1 for the entrywise ℓp norm.
@@ -81,25 +85,21 @@ def att_svm(
 
     X, Z = _read(X, Z)
     n, T, d = X.shape
-    tokens = _checks.integers("tokens", tokens, shape=(n,), low=0, high=T)
-    present = (
-        np.ones((n, T), dtype=bool)
-        if mask is None
-        else _checks.booleans("mask", mask, shape=(n, T))
-    )
+    chosen = _checks.integers("selected", selected, shape=(n,), low=0, high=T)
+    exists = np.ones((n, T), bool) if mask is None else _checks.booleans("mask", mask, shape=(n, T))
     W = cp.Variable((d, d))
-    pairs = [(i, t) for i in range(n) for t in range(T) if t != tokens[i] and present[i, t]]
+    pairs = [(i, t) for i in range(n) for t in range(T) if t != chosen[i] and exists[i, t]]
     if _checks.choice("form", form, ("token", "matrix")) == "token":
-        constraints = [(X[i, tokens[i]] - X[i, t]) @ W @ Z[i] >= 1 for i, t in pairs]
+        constraints = [(X[i, chosen[i]] - X[i, t]) @ W @ Z[i] >= 1 for i, t in pairs]
     else:
-        D = np.array([X[i, tokens[i]] - X[i, t] for i, t in pairs]).reshape(-1, d)
+        D = np.array([X[i, chosen[i]] - X[i, t] for i, t in pairs]).reshape(-1, d)
         queries = Z[[i for i, _ in pairs]]
         constraints = [cp.sum(cp.multiply(D @ W, queries), axis=1) >= 1] if pairs else []
     return cp.Problem(cp.Minimize(_norm(W, norm)), constraints), W
 
 
 def general_svm(
-    X: Any, Z: Any, selected: Any, norm: str | float = "fro"
+    X: ArrayLike, Z: ArrayLike, selected: ArrayLike, norm: str | float = "fro"
 ) -> tuple[cp.Problem, cp.Variable]:
     """Gen-SVM (Section 6) for the selected sets O_i.
 
@@ -113,24 +113,26 @@ def general_svm(
         (n, T) bool, True for t ∈ O_i.
     norm
         As in `att_svm`.
-    """
-    import cvxpy as cp
 
-    X, Z = _read(X, Z)
-    n, T, d = X.shape
-    selected = _checks.booleans("selected", selected, shape=(n, T))
-    W = cp.Variable((d, d))
-    constraints = []
-    for i in range(n):
-        inside, outside = np.flatnonzero(selected[i]), np.flatnonzero(~selected[i])
-        for t in inside:
-            constraints += [(X[i, t] - X[i, tau]) @ W @ Z[i] >= 1 for tau in outside]
-            constraints += [(X[i, t] - X[i, tau]) @ W @ Z[i] == 0 for tau in inside if tau > t]
-    return cp.Problem(cp.Minimize(_norm(W, norm)), constraints), W
+    Returns
+    -------
+    (problem, W)
+        As `att_svm`.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument has the wrong shape, dtype or value.
+    """
+    return _with_sets(X, Z, selected, norm, lambda i, t, tau: 0.0, margins=True)
 
 
 def finite_part(
-    X: Any, Z: Any, selected: Any, attention: Any, norm: str | float = "fro"
+    X: ArrayLike,
+    Z: ArrayLike,
+    selected: ArrayLike,
+    attention: ArrayLike,
+    norm: str | float = "fro",
 ) -> tuple[cp.Problem, cp.Variable]:
     """W_fin (Section 6): min ‖W‖ s.t. (x_it − x_iτ)' W z_i = log(s_it / s_iτ) for t, τ ∈ O_i.
 
@@ -140,28 +142,50 @@ def finite_part(
         As in `general_svm`.
     attention
         (n, T), attention weights s, positive on the selected sets.
+
+    Returns
+    -------
+    (problem, W)
+        As `att_svm`.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument has the wrong shape, dtype or value.
     """
+    s = _checks.array("attention", attention, shape=np.shape(selected))
+    return _with_sets(X, Z, selected, norm, lambda i, t, tau: np.log(s[i, t] / s[i, tau]))
+
+
+def _with_sets(
+    X: ArrayLike,
+    Z: ArrayLike,
+    selected: ArrayLike,
+    norm: str | float,
+    right: Callable[[int, int, int], float],
+    margins: bool = False,
+) -> tuple[cp.Problem, cp.Variable]:
+    """Equalities for t < τ in O_i with right-hand sides right(i, t, τ), and perhaps margins."""
     import cvxpy as cp
 
     X, Z = _read(X, Z)
     n, T, d = X.shape
-    selected = _checks.booleans("selected", selected, shape=(n, T))
-    attention = _checks.array("attention", attention, shape=(n, T))
+    sets: BoolArray = _checks.booleans("selected", selected, shape=(n, T))
     W = cp.Variable((d, d))
     constraints = []
     for i in range(n):
-        inside = np.flatnonzero(selected[i])
+        inside, outside = np.flatnonzero(sets[i]).tolist(), np.flatnonzero(~sets[i])
         for t in inside:
+            if margins:
+                constraints += [(X[i, t] - X[i, tau]) @ W @ Z[i] >= 1 for tau in outside]
             constraints += [
-                (X[i, t] - X[i, tau]) @ W @ Z[i] == np.log(attention[i, t] / attention[i, tau])
-                for tau in inside
-                if tau > t
+                (X[i, t] - X[i, tau]) @ W @ Z[i] == right(i, t, tau) for tau in inside if tau > t
             ]
     return cp.Problem(cp.Minimize(_norm(W, norm)), constraints), W
 
 
-def value_of(program: tuple[cp.Problem, cp.Variable], **options: Any) -> Float | None:
-    """Solve a program of this module; W (d, d), or None if the solver finds it infeasible.
+def value_of(program: tuple[cp.Problem, cp.Variable], **options: Any) -> FloatArray | None:
+    """Solve a program of this module.
 
     Parameters
     ----------
@@ -169,20 +193,50 @@ def value_of(program: tuple[cp.Problem, cp.Variable], **options: Any) -> Float |
         What `att_svm`, `general_svm` or `finite_part` returned.
     **options
         Passed to ``cvxpy.Problem.solve`` (solver, tolerances).
+
+    Returns
+    -------
+    ndarray or None
+        W (d, d); None if the solver finds the program infeasible.
     """
     problem, W = program
     problem.solve(**options)
     return None if W.value is None else np.asarray(W.value, dtype=np.float64)
 
 
-def solve_as_published(X: Any, Z: Any, tokens: Any, norm: str = "fro") -> Float | None:
-    """The authors' way: a constraint for each token, the default solver, None when infeasible."""
-    return value_of(att_svm(X, Z, tokens, norm=norm, form="token"))
+def solve_as_published(
+    X: ArrayLike, Z: ArrayLike, selected: ArrayLike, norm: str = "fro"
+) -> FloatArray | None:
+    """The authors' way: a constraint for each token, the default solver.
+
+    Parameters
+    ----------
+    X, Z, selected, norm
+        As in `att_svm`.
+
+    Returns
+    -------
+    ndarray or None
+        W (d, d); None when infeasible.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument has the wrong shape, dtype or value.
+    """
+    return value_of(att_svm(X, Z, selected, norm=norm, form="token"))
 
 
-def matrix_rank_as_published(W: Float | None, threshold: float = 1e-7) -> int:
+def matrix_rank_as_published(W: FloatArray | None, threshold: float = 1e-7) -> int:
     """Rank as the authors' code counts it: singular values above an absolute threshold.
 
     ``numpy.linalg.matrix_rank(None)`` is 1, so an infeasible instance counts as rank 1.
+
+    Parameters
+    ----------
+    W
+        (d, d), or None where no solution was found.
+    threshold
+        The published one.
     """
     return int(np.linalg.matrix_rank(W, tol=threshold))  # type: ignore[arg-type]

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from attsvm.svm import Solution
 
 __all__ = [
-    "Fall",
+    "DescentRate",
     "Stationary",
-    "fall",
+    "descent_rate",
     "gradient",
     "logits",
     "solution_logits",
@@ -101,16 +101,16 @@ def solution_logits(solutions: Sequence[Solution]) -> Array:
         raise ArgumentError("solutions", "at least one solution", "none")
     rows = []
     for i, solution in enumerate(solutions):
-        if str(solution.status) != "solved":
+        if not solution.solved:
             raise ArgumentError("solutions", "solved instances", f"{solution.status} at {i}")
         values = np.where(solution.support(), 1.0, solution.margins())
-        values[np.arange(len(values)), solution.tokens] = 0.0
+        values[np.arange(len(values)), solution.selected] = 0.0
         rows.append(-np.where(np.isnan(values), np.inf, values))
     return np.stack(rows)
 
 
 @dataclass(frozen=True)
-class Fall:
+class DescentRate:
     """<−∇L(W), V> as the difference of two sums of positive terms, each by its logarithm.
 
     Attributes
@@ -137,7 +137,7 @@ class Fall:
             return high + np.log1p(-np.where(np.isnan(ratio), 0.0, ratio))
 
 
-def fall(problem: AttentionProblem, W: ArrayLike, along: ArrayLike) -> Fall:
+def descent_rate(problem: AttentionProblem, W: ArrayLike, along: ArrayLike) -> DescentRate:
     """How the loss falls at W along a direction: <−∇L(W), V>, without underflow.
 
     Parameters
@@ -170,7 +170,7 @@ def fall(problem: AttentionProblem, W: ArrayLike, along: ArrayLike) -> Fall:
         size = log_s[..., first] + log_s[..., second] + log_expit(-u)[..., None]
         size = size + np.log(np.abs(product)) - np.log(problem.n)
     none = np.full(size.shape, -np.inf)
-    return Fall(
+    return DescentRate(
         log_down=_total(np.where(product > 0, size, none)),
         log_up=_total(np.where(product < 0, size, none)),
     )

@@ -15,7 +15,7 @@ from attsvm.errors import ArgumentError
 from attsvm.problem import AttentionProblem
 
 if TYPE_CHECKING:
-    from attsvm.svm import GeneralSolution, Solution
+    from attsvm.svm import Certified, GeneralSolution, Solution
 
 __all__ = [
     "ACCEPTANCE_RULES",
@@ -186,8 +186,10 @@ def first_fate(*columns: Sequence[str]) -> list[str]:
     ]
 
 
-def locally_optimal(problem: AttentionProblem, tokens: ArrayLike, support: ArrayLike) -> BoolArray:
-    """Whether each chosen token outscores all its support tokens (Section 5).
+def locally_optimal(
+    problem: AttentionProblem, selected: ArrayLike, support: ArrayLike
+) -> BoolArray:
+    """Whether each selected token outscores all its support tokens (Section 5).
 
     For the SVM of the tokens α, the support tokens T_i of sequence i are those whose margin is
     exactly one; α_i is locally optimal if γ_{i,α_i} > γ_it for all t in T_i.
@@ -196,8 +198,8 @@ def locally_optimal(problem: AttentionProblem, tokens: ArrayLike, support: Array
     ----------
     problem
         One instance or many, leading axes ….
-    tokens
-        α, shape (…, n).
+    selected
+        (…, n), the selected tokens α.
     support
         (…, n, T), True for support tokens (`Solution.support`).
 
@@ -212,14 +214,14 @@ def locally_optimal(problem: AttentionProblem, tokens: ArrayLike, support: Array
         If shapes do not fit or a token index is out of range.
     """
     gamma = problem.scores()
-    chosen = _checks.integers("tokens", tokens, shape=gamma.shape[:-1], low=0, high=problem.T)
+    chosen = _checks.integers("selected", selected, shape=gamma.shape[:-1], low=0, high=problem.T)
     rivals = _checks.booleans("support", support, shape=gamma.shape)
     own = np.take_along_axis(gamma, chosen[..., None], -1)
     return np.asarray(np.where(rivals, own > gamma, True).all(-1))
 
 
 def convergence_types(
-    problem: AttentionProblem, tokens: ArrayLike, solutions: Sequence[Solution]
+    problem: AttentionProblem, selected: ArrayLike, solutions: Sequence[Solution]
 ) -> NDArray[np.str_]:
     """Sort instances into global, local and not local (Section 5).
 
@@ -231,8 +233,8 @@ def convergence_types(
     ----------
     problem
         Instances along one leading axis.
-    tokens
-        Selected tokens, (instances, n).
+    selected
+        (instances, n), selected tokens.
     solutions
         Their SVM solutions, one for each instance.
 
@@ -253,9 +255,9 @@ def convergence_types(
     if len(solutions) != len(problem):
         raise ArgumentError("solutions", f"{len(problem)} solutions", str(len(solutions)))
     chosen = _checks.integers(
-        "tokens", tokens, shape=(len(problem), problem.n), low=0, high=problem.T
+        "selected", selected, shape=(len(problem), problem.n), low=0, high=problem.T
     )
-    solved = np.array([str(s.status.value) == "solved" for s in solutions])
+    solved = np.array([s.solved for s in solutions])
     support = np.stack(
         [
             s.support() if ok else np.zeros((problem.n, problem.T), dtype=bool)
@@ -288,15 +290,14 @@ def fates(*solutions: Sequence[Solution | GeneralSolution]) -> list[str]:
     if len({len(s) for s in solutions}) > 1:
         raise ArgumentError("solutions", "lists of equal length", str([len(s) for s in solutions]))
     return [
-        next((w for solution in group for w in _statuses(solution) if w != "solved"), "kept")
+        next((str(p.status) for one in group for p in _parts(one) if not p.solved), "kept")
         for group in zip(*solutions, strict=True)
     ]
 
 
-def _statuses(solution: Solution | GeneralSolution) -> list[str]:
-    """The status of a solution; Gen-SVM has a second one, of its finite part."""
-    found = [solution.status, getattr(solution, "finite_status", solution.status)]
-    return [str(status.value) for status in found]
+def _parts(solution: Solution | GeneralSolution) -> tuple[Certified, Certified]:
+    """What has a status of its own: Gen-SVM has a finite part beside the solution itself."""
+    return solution, getattr(solution, "finite", solution)
 
 
 class Ledger:

@@ -45,9 +45,9 @@ def _cvxpy(form: str, norm: str, **options: Any) -> Callable[[Any], Any]:
 
 def _off(W: Any, solution: svm.Solution) -> float:
     """Relative excess of a feasible multiple of W over the certified lower bound."""
-    D = solution.X[np.arange(len(solution.tokens)), solution.tokens][:, None] - solution.X
+    D = solution.X[np.arange(len(solution.selected)), solution.selected][:, None] - solution.X
     margins = np.einsum("ntd,de,ne->nt", D, W, solution.Z)
-    margins[np.arange(len(solution.tokens)), solution.tokens] = np.inf
+    margins[np.arange(len(solution.selected)), solution.selected] = np.inf
     size = np.linalg.norm(W, solution.norm) / margins.min()
     return float(size / solution.bound - 1)
 

@@ -39,7 +39,7 @@ def _plain(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
     X, Z = g.normal(size=(n, T, d)), g.normal(size=(n, d))
     X /= np.linalg.norm(X, axis=-1, keepdims=True)
     Z /= np.linalg.norm(Z, axis=-1, keepdims=True)
-    return {"X": X, "Z": Z, "tokens": g.integers(0, T, n)}
+    return {"X": X, "Z": Z, "selected": g.integers(0, T, n)}
 
 
 def _self_attention(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _duplicates(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any
     instance = _plain(g, n, T, d)
     if T > 1:
         i = int(g.integers(n))
-        a = int(instance["tokens"][i])
+        a = int(instance["selected"][i])
         instance["X"][i, (a + 1) % T] = instance["X"][i, a]
     return instance
 
@@ -75,7 +75,7 @@ def _duplicates(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any
 def _redundant(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
     """Tokens that are not selected repeat, so that constraints do."""
     instance = _plain(g, n, T, d)
-    tokens = instance["tokens"]
+    tokens = instance["selected"]
     if T > 2:
         for i in range(n):
             others = np.flatnonzero(np.arange(T) != tokens[i])
@@ -97,7 +97,7 @@ def _zero_query(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any
 def _lattice(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
     """Entries −1, 0, 1: ties, dependent rows, solutions that are not unique."""
     X, Z = g.integers(-1, 2, (n, T, d)).astype(float), g.integers(-1, 2, (n, d)).astype(float)
-    return {"X": X, "Z": Z, "tokens": g.integers(0, T, n)}
+    return {"X": X, "Z": Z, "selected": g.integers(0, T, n)}
 
 
 def _one_hot(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _one_hot(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
     return {
         "X": basis[g.integers(0, d, (n, T))],
         "Z": basis[g.integers(0, d, n)],
-        "tokens": g.integers(0, T, n),
+        "selected": g.integers(0, T, n),
     }
 
 
@@ -115,7 +115,7 @@ def _planted(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
     instance = _plain(g, n, T, d)
     W = g.normal(size=(d, d))
     return instance | {
-        "tokens": np.einsum("ntd,de,ne->nt", instance["X"], W, instance["Z"]).argmax(1)
+        "selected": np.einsum("ntd,de,ne->nt", instance["X"], W, instance["Z"]).argmax(1)
     }
 
 
@@ -127,7 +127,7 @@ def _single_precision(g: np.random.Generator, n: int, T: int, d: int) -> dict[st
 def _masked(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
     instance = _plain(g, n, T, d)
     mask = g.random((n, T)) < 0.7
-    mask[np.arange(n), instance["tokens"]] = True
+    mask[np.arange(n), instance["selected"]] = True
     return instance | {"mask": mask}
 
 
@@ -164,7 +164,7 @@ def oracle(instance: dict[str, Any], norm: str) -> tuple[str, float]:
     """Status and objective by cvxpy with Clarabel, in rows of length one."""
     import cvxpy as cp
 
-    X, Z, tokens = instance["X"], instance["Z"], instance["tokens"]
+    X, Z, tokens = instance["X"], instance["Z"], instance["selected"]
     n, T, d = X.shape
     mask = instance.get("mask", np.ones((n, T), dtype=bool)).copy()
     mask[np.arange(n), tokens] = False

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import InfeasibleError
-from attsvm.svm._constraints import Batch, Instances, read
+from attsvm.svm._certificate import DEFAULT, NORMS, Certified, Norm, Status, Tolerance, judge
+from attsvm.svm._constraints import Instances, Program, Rows, read
 from attsvm.svm._frobenius import least_distance
-from attsvm.svm._nuclear import nuclear_norm
-from attsvm.svm._solution import DEFAULT, Solution, Status, Tolerance, certify
-
-Float = NDArray[np.float64]
+from attsvm.svm._solution import Solution
 
 # Instances whose differences and margins are held at the same time.
 _PIECE = 1000
 
 
 def solve(
-    X: Any,
-    Z: Any,
-    tokens: Any,
+    X: ArrayLike,
+    Z: ArrayLike,
+    selected: ArrayLike,
     norm: str = "fro",
-    mask: Any = None,
+    mask: ArrayLike | None = None,
     on_infeasible: str = "raise",
     tolerance: Tolerance | None = None,
 ) -> Solution:
@@ -37,7 +35,7 @@ def solve(
         (n, T, d) tokens.
     Z
         (n, d) queries.
-    tokens
+    selected
         (n,) int, the selected token α_i of each sequence.
     norm
         "fro": Att-SVM, Frobenius norm; "nuc": Att-SVM*, nuclear norm.
@@ -51,7 +49,7 @@ def solve(
     Returns
     -------
     Solution
-        Certified: its gap and margins are recomputed from X, Z, tokens, W and the multipliers.
+        Certified: its gap and margins are recomputed from X, Z, selected, W and the multipliers.
         Without a constraint (T = 1) W = 0. If float64 reaches neither certificate the status is
         INACCURATE.
 
@@ -62,35 +60,35 @@ def solve(
     InfeasibleError
         If no W has the margins and `on_infeasible` is "raise"; carries the Farkas multipliers.
     """
-    _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
-    norm = _checks.choice("norm", norm, ("fro", "nuc"))
-    instances = read(X, Z, tokens, mask, many=False)
-    solution = _solve_piece(instances, norm, tolerance or DEFAULT)[0]
-    if solution.status is Status.INFEASIBLE and on_infeasible == "raise":
-        raise infeasible_error(solution)
-    return solution
+    norm = _checks.choice("norm", norm, NORMS)
+    return solve_one(X, Z, selected, NORMS[norm], mask, on_infeasible, tolerance)
 
 
 def solve_many(
-    X: Any,
-    Z: Any,
-    tokens: Any,
+    X: ArrayLike,
+    Z: ArrayLike,
+    selected: ArrayLike,
     norm: str = "fro",
-    mask: Any = None,
+    mask: ArrayLike | None = None,
     on_infeasible: str = "return",
     tolerance: Tolerance | None = None,
     n_jobs: int = 1,
 ) -> list[Solution]:
-    """Solve many instances of one size; order is kept.
+    """Solve many instances of one size.
 
     Parameters
     ----------
-    X, Z, tokens, mask
-        As in `solve`, with one leading instance axis.
+    X, Z, selected, mask
+        (B, n, T, d), (B, n, d), (B, n) and (B, n, T): as in `solve`, with one leading axis.
     norm, on_infeasible, tolerance
         As in `solve`.
     n_jobs
         Number of processes (joblib); 1 works in this process.
+
+    Returns
+    -------
+    list of Solution
+        One for each instance, in their order.
 
     Raises
     ------
@@ -100,55 +98,106 @@ def solve_many(
         For the first infeasible instance, if `on_infeasible` is "raise".
     """
     _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
-    norm = _checks.choice("norm", norm, ("fro", "nuc"))
+    chosen = NORMS[_checks.choice("norm", norm, NORMS)]
     n_jobs = _checks.integer("n_jobs", n_jobs, low=1)
     tolerance = tolerance or DEFAULT
-    instances = read(X, Z, tokens, mask, many=True)
+    instances = read(X, Z, selected, mask, many=True)
     count = len(instances)
     # Pieces bound the memory of differences and margins, and share the work among processes.
     size = min(_PIECE, max(1, -(-count // (4 * n_jobs)))) if n_jobs > 1 else _PIECE
     pieces = [instances.piece(start, start + size) for start in range(0, count, size)]
     if n_jobs == 1 or len(pieces) == 1:
-        parts = [_solve_piece(piece, norm, tolerance) for piece in pieces]
+        parts = [_solve_piece(piece, chosen, tolerance) for piece in pieces]
     else:
         from joblib import Parallel, delayed
 
         parts = Parallel(n_jobs=n_jobs)(
-            delayed(_solve_piece)(piece, norm, tolerance) for piece in pieces
+            delayed(_solve_piece)(piece, chosen, tolerance) for piece in pieces
         )
     solutions = [solution for part in parts for solution in part]
     if on_infeasible == "raise":
         for index, solution in enumerate(solutions):
-            if solution.status is Status.INFEASIBLE:
-                raise infeasible_error(solution, f"instance {index}: ")
+            _raise_if_infeasible(solution, f"instance {index}: ")
     return solutions
 
 
-def infeasible_error(solution: Solution, where: str = "") -> InfeasibleError:
-    return InfeasibleError(
-        f"{where}no W separates the selected tokens: the constraints combine to zero with the "
-        f"multipliers in the certificate (residual {solution.farkas_residual():.1e})",
-        solution.certificate,
-    )
+def solve_one(
+    X: ArrayLike,
+    Z: ArrayLike,
+    selected: ArrayLike,
+    norm: Norm,
+    mask: ArrayLike | None,
+    on_infeasible: str,
+    tolerance: Tolerance | None,
+) -> Solution:
+    """`solve` in any norm."""
+    _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
+    instances = read(X, Z, selected, mask, many=False)
+    solution = _solve_piece(instances, norm, tolerance or DEFAULT)[0]
+    if on_infeasible == "raise":
+        _raise_if_infeasible(solution)
+    return solution
 
 
-def _solve_piece(instances: Instances, norm: str, tolerance: Tolerance) -> list[Solution]:
-    batch = Batch.of(instances)
-    B, n, T, d = batch.X.shape
-    W = np.zeros((B, d, d))
-    dual = np.zeros((B, n * T))
-    farkas = np.zeros((B, n * T))
-    for i, (places, rows) in enumerate(batch.rows()):
-        V, multipliers, proof = least_distance(rows)
-        # Multipliers of normalised rows → of the rows as given.
-        length = np.where(rows.norms > 0, rows.norms, 1.0)
+def _raise_if_infeasible(solution: Solution, where: str = "") -> None:
+    if solution.status is Status.INFEASIBLE:
+        raise InfeasibleError(
+            f"{where}no W separates the selected tokens: the constraints combine to zero with the "
+            f"multipliers in the certificate (residual {solution.farkas_residual():.1e})",
+            solution.certificate,
+        )
+
+
+def _solve_piece(piece: Instances, norm: Norm, tolerance: Tolerance) -> list[Solution]:
+    return [
+        Solution(
+            X=piece.X[i], Z=piece.Z[i], selected=piece.selected[i],
+            mask=None if piece.mask is None else piece.mask[i],
+            norm=norm.name, power=norm.power, tolerance=tolerance, **vars(answer),
+        )
+        for i, answer in enumerate(solve_program(piece.program(), norm, tolerance))
+    ]  # fmt: skip
+
+
+Answer = tuple[FloatArray, FloatArray, FloatArray | None]
+"""W (d, d), its multipliers (m,), and Farkas multipliers (m,) or None, of the rows as given."""
+
+
+def least_norm(rows: Rows, norm: Norm) -> Answer:
+    """W of least norm, its multipliers, and a candidate for a proof that there is none."""
+    if not rows.b.any():
+        d = rows.D.shape[1]
+        return np.zeros((d, d)), np.zeros(len(rows)), None
+    W, multipliers, proof = least_distance(rows)
+    if proof is not None:
+        return W, multipliers, proof / rows.lengths
+    # Imported here so that a program in one norm does not depend on the solvers of the others.
+    if norm.name == "nuc":
+        from attsvm.svm._nuclear import nuclear_norm
+
+        W, multipliers = nuclear_norm(rows, W, multipliers)
+        return W, multipliers / rows.lengths, None
+    if norm.power is not None:
+        from attsvm.svm._lp import entrywise
+
+        W, multipliers = entrywise(rows, multipliers, norm.power)
+        return W, multipliers / rows.lengths, None
+    return rows.scale * W, multipliers * (rows.scale / rows.lengths), None
+
+
+def solve_program(
+    program: Program,
+    norm: Norm,
+    tolerance: Tolerance,
+    minimise: Callable[[Rows, Norm], Answer] = least_norm,
+) -> list[Certified]:
+    """Solve B programs, and judge the answers."""
+    B, n, T, d = program.D.shape
+    W, dual, farkas = np.zeros((B, d, d)), np.zeros((B, n * T)), np.zeros((B, n * T))
+    for i, (places, rows) in enumerate(program.rows()):
+        W[i], multipliers, proof = minimise(rows, norm)
         if proof is not None:
-            farkas[i, places] = proof / length
-            continue
-        if norm == "nuc":
-            W[i], multipliers = nuclear_norm(rows, V, multipliers)
-            dual[i, places] = multipliers / length
+            farkas[i, places] = proof
         else:
-            W[i] = rows.scale * V
-            dual[i, places] = multipliers * (rows.scale / length)
-    return certify(batch, W, dual.reshape(B, n, T), farkas.reshape(B, n, T), norm, tolerance)
+            dual[i, places] = multipliers
+    return judge(program, W, dual.reshape(B, n, T), farkas.reshape(B, n, T), norm, tolerance)

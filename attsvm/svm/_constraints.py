@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from attsvm.errors import ArgumentError
 
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
+# Certificates square products of tokens and queries: their fourth powers have to fit float64.
+_LARGEST = 1e70
 
 
 @dataclass(slots=True)
@@ -43,42 +41,48 @@ class Rows:
         The right-hand sides as given are ``scale * b / norms`` times the norms: W = scale · Ŵ.
     """
 
-    D: Float
-    Z: Float
-    b: Float
-    free: Bool | None
-    norms: Float
+    D: FloatArray
+    Z: FloatArray
+    b: FloatArray
+    free: BoolArray | None
+    norms: FloatArray
     scale: float
 
     def __len__(self) -> int:
         return self.b.shape[0]
 
-    def part(self, index: NDArray[np.intp]) -> Rows:
+    @property
+    def lengths(self) -> FloatArray:
+        """(m,), `norms`, with 1 for 0: multipliers of these rows / lengths are those as given."""
+        return np.where(self.norms > 0, self.norms, 1.0)
+
+    def part(self, index: IntArray) -> Rows:
         """Some of the rows."""
         free = None if self.free is None else self.free[index]
         return Rows(
             self.D[index], self.Z[index], self.b[index], free, self.norms[index], self.scale
         )
 
-    def gram(self) -> Float:
+    def gram(self) -> FloatArray:
         """(m, m), <D_j z_j', D_k z_k'> = (D D') ∘ (Z Z')."""
         return (self.D @ self.D.T) * (self.Z @ self.Z.T)
 
-    def matrix(self) -> Float:
+    def matrix(self) -> FloatArray:
         """(m, d·d), the rows written out."""
         return (self.D[:, :, None] * self.Z[:, None, :]).reshape(len(self), -1)
 
-    def combine(self, multipliers: Float) -> Float:
+    def combine(self, multipliers: FloatArray) -> FloatArray:
         """(d, d), Σ_j λ_j D_j z_j'."""
         return self.D.T @ (multipliers[:, None] * self.Z)
 
-    def values(self, W: Float) -> Float:
+    def values(self, W: FloatArray) -> FloatArray:
         """(m,), D_j' W z_j."""
         return ((self.D @ W) * self.Z).sum(1)
 
 
-# Certificates square products of tokens and queries: their fourth powers have to fit float64.
-_LARGEST = 1e70
+def differences(X: FloatArray, selected: IntArray) -> FloatArray:
+    """(…, n, T, d), x_{i,α_i} − x_it for tokens X of that shape and `selected` (…, n)."""
+    return np.take_along_axis(X, selected[..., None, None], -2) - X
 
 
 def _power_of_two(size: float) -> float:
@@ -86,32 +90,69 @@ def _power_of_two(size: float) -> float:
     return float(2.0 ** np.ceil(np.log2(size))) if size > 0 else 1.0
 
 
-def normalised(D: Float, Z: Float, right: Float, free: Bool | None = None) -> Rows:
-    """Rows from differences D (m, d), queries Z (m, d) and right-hand sides (m,)."""
-    dn = np.sqrt((D * D).sum(1))
-    zn = np.sqrt((Z * Z).sum(1))
-    norms = dn * zn
-    safe = np.where(norms > 0, norms, 1.0)
-    b = right / safe
-    scale = _power_of_two(float(np.abs(b).max(initial=0.0)))
-    return Rows(
-        D / np.where(dn > 0, dn, 1.0)[:, None],
-        Z / np.where(zn > 0, zn, 1.0)[:, None],
-        b / scale,
-        free,
-        norms,
-        scale,
-    )
+@dataclass(slots=True)
+class Program:
+    """Constraints of B programs of one size: D_it' W z_i ≥ 1, and equalities.
+
+    Parameters
+    ----------
+    D
+        (B, n, T, d), token differences.
+    Z
+        (B, n, d), queries.
+    margin
+        (B, n, T) bool, where D_it' W z_i ≥ 1 is asked.
+    equal, right
+        (B, n, T), where D_it' W z_i = right_it is asked; None: nowhere.
+    """
+
+    D: FloatArray
+    Z: FloatArray
+    margin: BoolArray
+    equal: BoolArray | None = None
+    right: FloatArray | None = None
+
+    def targets(self) -> FloatArray:
+        """(B, n, T), the right-hand sides; 0 where there is no constraint."""
+        ones = self.margin.astype(np.float64)
+        if self.equal is None or self.right is None:
+            return ones
+        return np.where(self.equal, self.right, ones)
+
+    def _lengths(self, vectors: FloatArray) -> FloatArray:
+        # Either sum will do; which one it is decides the last digit of recorded results.
+        if self.equal is None:
+            return np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
+        return np.sqrt((vectors * vectors).sum(-1))
+
+    def rows(self) -> Iterator[tuple[IntArray, Rows]]:
+        """For each program the flat places (m,) of its constraints in (n, T), and its rows."""
+        B, n, T, d = self.D.shape
+        dn, zn = self._lengths(self.D), self._lengths(self.Z)
+        unit_D = (self.D / np.where(dn > 0, dn, 1.0)[..., None]).reshape(B, n * T, d)
+        unit_Z = self.Z / np.where(zn > 0, zn, 1.0)[..., None]
+        norms = (dn * zn[..., None]).reshape(B, n * T)
+        used = (self.margin if self.equal is None else self.margin | self.equal).reshape(B, n * T)
+        equal = None if self.equal is None else self.equal.reshape(B, n * T)
+        targets = self.targets().reshape(B, n * T)
+        for i in range(B):
+            places = used[i].nonzero()[0]
+            length = norms[i].take(places)
+            b = targets[i].take(places) / np.where(length > 0, length, 1.0)
+            scale = _power_of_two(float(np.abs(b).max(initial=0.0)))
+            free = None if equal is None else equal[i].take(places)
+            D, Z = unit_D[i].take(places, 0), unit_Z[i].take(places // T, 0)
+            yield places, Rows(D, Z, b / scale, free, length, scale)
 
 
 @dataclass(slots=True)
 class Instances:
     """Checked arguments with a leading axis: (B, n, T, d), (B, n, d), (B, n) and (B, n, T)."""
 
-    X: Float
-    Z: Float
-    tokens: Int
-    mask: Bool | None
+    X: FloatArray
+    Z: FloatArray
+    selected: IntArray
+    mask: BoolArray | None
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -119,112 +160,64 @@ class Instances:
     def piece(self, start: int, stop: int) -> Instances:
         """Instances start … stop − 1."""
         mask = None if self.mask is None else self.mask[start:stop]
-        return Instances(self.X[start:stop], self.Z[start:stop], self.tokens[start:stop], mask)
+        return Instances(self.X[start:stop], self.Z[start:stop], self.selected[start:stop], mask)
 
-
-@dataclass(slots=True)
-class Batch:
-    """Instances of one size with the differences x_{i,α_i} − x_it ready.
-
-    Parameters
-    ----------
-    X, Z, tokens
-        (B, n, T, d), (B, n, d) and (B, n), as given.
-    D
-        (B, n, T, d), token differences.
-    valid
-        (B, n, T) bool, where there is a constraint: the token exists and is not the selected one.
-    """
-
-    X: Float
-    Z: Float
-    tokens: Int
-    mask: Bool | None
-    D: Float
-    valid: Bool
-
-    def __len__(self) -> int:
-        return self.X.shape[0]
-
-    @classmethod
-    def of(cls, instances: Instances) -> Batch:
-        """Build the differences."""
-        X, Z, tokens, mask = instances.X, instances.Z, instances.tokens, instances.mask
-        selected = (np.arange(len(X))[:, None], np.arange(X.shape[1]), tokens)
-        D = X[selected][:, :, None] - X
-        valid = np.ones(X.shape[:3], dtype=bool) if mask is None else mask.copy()
-        valid[selected] = False
-        if mask is not None:
+    def program(self) -> Program:
+        """A margin for every token that exists and is not the selected one."""
+        D = differences(self.X, self.selected)
+        margin = np.ones(D.shape[:-1], dtype=bool) if self.mask is None else self.mask.copy()
+        np.put_along_axis(margin, self.selected[..., None], False, -1)
+        if self.mask is not None:
             # What stands at a masked place is nobody's token.
-            D = np.where(mask[..., None], D, 0.0)
-        return cls(X, Z, tokens, mask, D, valid)
-
-    def rows(self) -> Iterator[tuple[Int, Rows]]:
-        """For each instance the flat places (m,) of its constraints in (n, T), and its rows."""
-        B, n, T, d = self.X.shape
-        dn = np.sqrt(np.einsum("bntd,bntd->bnt", self.D, self.D))
-        zn = np.sqrt(np.einsum("bnd,bnd->bn", self.Z, self.Z))
-        unit_D = (self.D / np.where(dn > 0, dn, 1.0)[..., None]).reshape(B, n * T, d)
-        unit_Z = self.Z / np.where(zn > 0, zn, 1.0)[..., None]
-        norms = (dn * zn[..., None]).reshape(B, n * T)
-        valid = self.valid.reshape(B, n * T)
-        for i in range(B):
-            places = valid[i].nonzero()[0]
-            length = norms[i].take(places)
-            b = np.divide(1.0, length, out=np.ones_like(length), where=length > 0)
-            scale = _power_of_two(float(b.max())) if len(places) else 1.0
-            yield (
-                places,
-                Rows(
-                    unit_D[i].take(places, 0),
-                    unit_Z[i].take(places // T, 0),
-                    b / scale,
-                    None,
-                    length,
-                    scale,
-                ),
-            )
+            D = np.where(self.mask[..., None], D, 0.0)
+        return Program(D, self.Z, margin)
 
 
-def check_size(name: str, value: Float) -> None:
-    """Refuse numbers whose products of four overflow or vanish.
+def tokens_and_queries(
+    X: ArrayLike, Z: ArrayLike, many: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Check X ([B,] n, T, d) and Z ([B,] n, d), with the leading axis if `many`.
 
     Raises
     ------
     ArgumentError
-        If the largest entry is above 1e70, or below 1e-70 and not zero.
+        If shapes do not fit together, a number is not finite, or there is no instance, sequence,
+        token or dimension; also if the largest entry is above 1e70, or below 1e-70 and not zero:
+        products of four would overflow or vanish.
     """
-    top = max(float(value.max()), -float(value.min()))
-    if top > _LARGEST or 0.0 < top < 1.0 / _LARGEST:
-        raise ArgumentError(name, "entries of size 1e-70 to 1e70, or zero", f"size {top:.1e}")
+    X = _checks.array("X", X)
+    if X.ndim != (4 if many else 3):
+        lead = "(instances, n, T, d)" if many else "(n, T, d)"
+        raise ArgumentError("X", f"tokens of shape {lead}", f"shape {X.shape}")
+    if 0 in X.shape:
+        raise ArgumentError("X", "at least one of everything", f"shape {X.shape}")
+    Z = _checks.array("Z", Z, shape=(*X.shape[:-2], X.shape[-1]))
+    for name, value in (("X", X), ("Z", Z)):
+        top = max(float(value.max()), -float(value.min()))
+        if top > _LARGEST or 0.0 < top < 1.0 / _LARGEST:
+            raise ArgumentError(name, "entries of size 1e-70 to 1e70, or zero", f"size {top:.1e}")
+    return X, Z
 
 
-def read(X: Any, Z: Any, tokens: Any, mask: Any, many: bool) -> Instances:
+def read(
+    X: ArrayLike, Z: ArrayLike, selected: ArrayLike, mask: ArrayLike | None, many: bool
+) -> Instances:
     """Check the arguments of a solver.
 
     Raises
     ------
     ArgumentError
-        If shapes do not fit together, a number is not finite, an index is out of range, a selected
-        token is masked, or there is no instance, sequence, token or dimension.
+        As in `tokens_and_queries`; also if an index is out of range or a selected token is masked.
     """
-    lead = "(instances, n, T, d)" if many else "(n, T, d)"
-    X = _checks.array("X", X)
-    if X.ndim != (4 if many else 3):
-        raise ArgumentError("X", f"tokens of shape {lead}", f"shape {X.shape}")
-    if 0 in X.shape:
-        raise ArgumentError("X", "at least one of everything", f"shape {X.shape}")
-    *_, n, T, d = X.shape
-    batch = X.shape[:-3]
-    Z = _checks.array("Z", Z, shape=(*batch, n, d))
-    check_size("X", X)
-    check_size("Z", Z)
-    tokens = _checks.integers("tokens", tokens, shape=(*batch, n), low=0, high=T)
+    X, Z = tokens_and_queries(X, Z, many)
+    *batch, T, _ = X.shape
+    selected = _checks.integers("selected", selected, shape=batch, low=0, high=T)
     if mask is not None:
-        mask = _checks.booleans("mask", mask, shape=(*batch, n, T))
-    if not many:
-        X, Z, tokens = X[None], Z[None], tokens[None]
-        mask = None if mask is None else mask[None]
-    if mask is not None and not np.take_along_axis(mask, tokens[..., None], axis=2).all():
-        raise ArgumentError("mask", "True at every selected token", "a selected token is masked")
-    return Instances(X, Z, tokens, mask)
+        mask = _checks.booleans("mask", mask, shape=(*batch, T))
+        if not np.take_along_axis(mask, selected[..., None], -1).all():
+            raise ArgumentError(
+                "mask", "True at every selected token", "a selected token is masked"
+            )
+    if many:
+        return Instances(X, Z, selected, mask)
+    return Instances(X[None], Z[None], selected[None], None if mask is None else mask[None])

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from attsvm.svm._general import GeneralSolution
-from attsvm.svm._solution import Solution
+from attsvm._typing import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from attsvm.svm._general import GeneralSolution
+    from attsvm.svm._solution import Solution
 
 _PROGRAMS = {
     "fro": ("Frobenius", "active set"),
@@ -26,7 +27,7 @@ _PROGRAMS = {
 _GAP, _TOLERANCE = "gap, ", "tolerance of the gap, "
 
 
-def evidence(*solutions: Iterable[Solution | GeneralSolution]) -> dict[str, NDArray[np.float64]]:
+def evidence(*solutions: Iterable[Solution | GeneralSolution]) -> dict[str, FloatArray]:
     """Gaps and tolerances of solutions, by program, as columns of a table.
 
     Parameters
@@ -41,7 +42,7 @@ def evidence(*solutions: Iterable[Solution | GeneralSolution]) -> dict[str, NDAr
         each instance and the tolerance that it was held against, (instances,) each; NaN where
         there is no solution.
     """
-    columns: dict[str, NDArray[np.float64]] = {}
+    columns: dict[str, FloatArray] = {}
     for group in solutions:
         for program, gaps, tolerances in _by_program(list(group)):
             for name, values in ((_GAP + program, gaps), (_TOLERANCE + program, tolerances)):
@@ -87,7 +88,7 @@ def passport(
 
 def _by_program(
     group: Sequence[Solution | GeneralSolution],
-) -> Iterable[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
+) -> Iterable[tuple[str, FloatArray, FloatArray]]:
     for program in dict.fromkeys(map(_program, group)):
         mine = [s if _program(s) == program else None for s in group]
         yield (
@@ -102,11 +103,11 @@ def _by_program(
 
 def _program(solution: Solution | GeneralSolution) -> str:
     name, method = _PROGRAMS[solution.norm]
-    if isinstance(solution, GeneralSolution):
+    if hasattr(solution, "finite"):
         name = f"Gen-SVM, {name}"
     return f"{name}: attsvm.svm, {method}"
 
 
 def _gap(solution: Solution | GeneralSolution) -> float:
     """The larger of the two gaps of Gen-SVM."""
-    return max(solution.gap, getattr(solution, "finite_gap", solution.gap))
+    return max(solution.gap, getattr(solution, "finite", solution).gap)

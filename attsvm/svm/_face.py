@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from attsvm._linalg import RANK_TOLERANCE
+from attsvm._typing import FloatArray
 
 # What counts as zero among quantities that a certified solution has to about 1e-12.
-_ZERO = 1e-7
+_ZERO = RANK_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +40,12 @@ class Face:
     dimension: int
     rank: int
     lowest_rank: int
-    W: Float
+    W: FloatArray
 
 
-def face_of(W: Float, M: Float, D: Float, Z: Float, multipliers: Float) -> Face:
+def face_of(
+    W: FloatArray, M: FloatArray, D: FloatArray, Z: FloatArray, multipliers: FloatArray
+) -> Face:
     """The face through W for constraints D_j' W z_j ≥ 1 with multipliers λ_j.
 
     M = Σ λ_j D_j z_j'.
@@ -64,20 +66,24 @@ def face_of(W: Float, M: Float, D: Float, Z: Float, multipliers: Float) -> Face:
     return Face(dimension, rank, _factor(H).shape[1], U @ H @ V.T)
 
 
-def _factor(H: Float) -> Float:
+def _factor(H: FloatArray) -> FloatArray:
     """L with H = L L', of as many columns as H has rank."""
     values, vectors = np.linalg.eigh(H)
     keep = values > _ZERO * values[-1]
     return vectors[:, keep] * np.sqrt(values[keep])
 
 
-def _values(left: Float, right: Float, H: Float) -> Float:
+def _values(left: FloatArray, right: FloatArray, H: FloatArray) -> FloatArray:
     return ((left @ H) * right).sum(1)
 
 
 def _free_directions(
-    H: Float, left: Float, right: Float, multipliers: Float, on_face: bool = False
-) -> Float:
+    H: FloatArray,
+    left: FloatArray,
+    right: FloatArray,
+    multipliers: FloatArray,
+    on_face: bool = False,
+) -> FloatArray:
     """(k, r, r), symmetric directions in which H can move to both sides.
 
     No tight margin changes along them. `on_face` counts in the affine hull of the face: only
@@ -101,7 +107,7 @@ def _free_directions(
     return L @ directions @ L.T
 
 
-def _walk(H: Float, direction: Float, left: Float, right: Float) -> Float:
+def _walk(H: FloatArray, direction: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
     """Move until H loses rank or another margin becomes tight; the side that loses rank first."""
     L = _factor(H)
     inverse = np.linalg.pinv(L)

@@ -23,12 +23,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dpotrs
 
+from attsvm._typing import BoolArray, FloatArray, IntArray
 from attsvm.svm._constraints import Rows
-
-Float = NDArray[np.float64]
 
 # Added to the (unit) diagonal of G: makes every principal block factorise; refinement removes its
 # effect on the multipliers afterwards.
@@ -43,12 +41,12 @@ _EPS = float(np.finfo(float).eps)
 class _Settled:
     """Multipliers, the indices where they are not held at zero, and the Cholesky factor there."""
 
-    multipliers: Float
-    index: NDArray[np.intp]
-    factor: Float
+    multipliers: FloatArray
+    index: IntArray
+    factor: FloatArray
 
 
-def _pivot(G: Float, b: Float, free: NDArray[np.bool_] | None) -> _Settled | None:
+def _pivot(G: FloatArray, b: FloatArray, free: BoolArray | None) -> _Settled | None:
     """Multipliers by block principal pivoting, or None if it does not settle."""
     m = len(b)
     F = np.ones(m, dtype=bool)
@@ -81,7 +79,7 @@ def _pivot(G: Float, b: Float, free: NDArray[np.bool_] | None) -> _Settled | Non
     return None
 
 
-def _settled(G: Float, b: Float, multipliers: Float) -> _Settled | None:
+def _settled(G: FloatArray, b: FloatArray, multipliers: FloatArray) -> _Settled | None:
     """What pivoting would return for multipliers found otherwise; None if G does not factorise."""
     index = multipliers.nonzero()[0]
     if len(index) == 0:
@@ -90,7 +88,7 @@ def _settled(G: Float, b: Float, multipliers: Float) -> _Settled | None:
     return None if info else _Settled(multipliers, index, factor)
 
 
-def _refine(rows: Rows, start: _Settled) -> tuple[Float, Float]:
+def _refine(rows: Rows, start: _Settled) -> tuple[FloatArray, FloatArray]:
     """Solve a_j(W) = b_j on the active set to the last digit; W and its multipliers.
 
     The residual is taken from W, not from G, so that the shift of G and the rounding of its factor
@@ -111,8 +109,8 @@ def _refine(rows: Rows, start: _Settled) -> tuple[Float, Float]:
 
 
 def _iterate(
-    rows: Rows, start: _Settled, b: Float, W: Float, multipliers: Float
-) -> tuple[Float, Float]:
+    rows: Rows, start: _Settled, b: FloatArray, W: FloatArray, multipliers: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Iterative refinement of a_j(W) = b_j on the active set."""
     index = start.index
     best, smallest = (W, multipliers), np.inf
@@ -130,7 +128,7 @@ def _iterate(
     return best
 
 
-def _stacked(rows: Rows, b: Float) -> Float:
+def _stacked(rows: Rows, b: FloatArray) -> FloatArray:
     """The NNLS matrix [A'; b'] with the rows in the smaller of the two dimensions."""
     A = rows.matrix().T
     if A.shape[0] > A.shape[1]:
@@ -138,7 +136,7 @@ def _stacked(rows: Rows, b: Float) -> Float:
     return np.vstack([A, b])
 
 
-def _lawson_hanson(rows: Rows, b: Float) -> tuple[Float, float]:
+def _lawson_hanson(rows: Rows, b: FloatArray) -> tuple[FloatArray, float]:
     """NNLS on [A'; b'] u ≈ e_last: u (free multipliers by a pair of columns) and 1 − b'u ≥ 0."""
     # Imported here because many instances never need it and scipy.optimize is slow to load.
     from scipy.optimize import nnls
@@ -158,7 +156,7 @@ def _lawson_hanson(rows: Rows, b: Float) -> tuple[Float, float]:
     return u, 1.0 - float(b @ u)
 
 
-def least_distance(rows: Rows) -> tuple[Float, Float, Float | None]:
+def least_distance(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """W of least Frobenius norm, its multipliers, and Farkas multipliers if the rows contradict.
 
     Returns
@@ -180,7 +178,7 @@ def least_distance(rows: Rows) -> tuple[Float, Float, Float | None]:
     return _by_working_set(rows) if m > _LARGE else _direct(rows)
 
 
-def _by_working_set(rows: Rows) -> tuple[Float, Float, Float | None]:
+def _by_working_set(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """The program for a few rows at a time: drop those without force, add those W violates.
 
     The objective grows from round to round, so no set comes back; inconsistent rows prove that all
@@ -212,7 +210,7 @@ def _by_working_set(rows: Rows) -> tuple[Float, Float, Float | None]:
     return _direct(rows)
 
 
-def _direct(rows: Rows) -> tuple[Float, Float, Float | None]:
+def _direct(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """The program with all rows at once: pivoting, and NNLS where that does not settle."""
     m = len(rows)
     G = rows.gram()
@@ -228,7 +226,7 @@ def _direct(rows: Rows) -> tuple[Float, Float, Float | None]:
     return _robust(rows, G)
 
 
-def _robust(rows: Rows, G: Float) -> tuple[Float, Float, Float | None]:
+def _robust(rows: Rows, G: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """The same through NNLS, rescaled until the decision is clear."""
     b = rows.b
     rescale = 1.0
@@ -249,7 +247,7 @@ def _robust(rows: Rows, G: Float) -> tuple[Float, Float, Float | None]:
     return np.zeros_like(combination), np.zeros(len(rows)), _sharpened(rows, u)
 
 
-def _sharpened(rows: Rows, u: Float) -> Float:
+def _sharpened(rows: Rows, u: FloatArray) -> FloatArray:
     """Project u on the null space of its rows: a combination that vanishes up to rounding."""
     index = np.flatnonzero(u)
     A = rows.matrix()[index].T

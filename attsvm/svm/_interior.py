@@ -14,15 +14,14 @@ of size (p+q)² for each of m constraints.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
+from attsvm._linalg import step_to_zero
+from attsvm._typing import FloatArray
 from attsvm.svm._constraints import Rows
 
-Float = NDArray[np.float64]
 
-
-def schur(D: Float, Z: Float, A: Float, B: Float) -> Float:
+def schur(D: FloatArray, Z: FloatArray, A: FloatArray, B: FloatArray) -> FloatArray:
     """(m, m), <𝓐_j, A 𝓐_k B> for symmetric A, B of size p + q."""
     p = D.shape[1]
     DA, ZA = D @ A[:p], Z @ A[p:]
@@ -35,13 +34,13 @@ def schur(D: Float, Z: Float, A: Float, B: Float) -> Float:
     return result
 
 
-def _inner(D: Float, Z: Float, A: Float) -> Float:
+def _inner(D: FloatArray, Z: FloatArray, A: FloatArray) -> FloatArray:
     """(m,), <𝓐_j, A> = 2 D_j' A_uv z_j for symmetric A."""
     p = D.shape[1]
     return 2.0 * ((D @ A[:p, p:]) * Z).sum(1)
 
 
-def _dilation(D: Float, Z: Float, multipliers: Float) -> Float:
+def _dilation(D: FloatArray, Z: FloatArray, multipliers: FloatArray) -> FloatArray:
     p, q = D.shape[1], Z.shape[1]
     result = np.zeros((p + q, p + q))
     M = D.T @ (multipliers[:, None] * Z)
@@ -50,7 +49,7 @@ def _dilation(D: Float, Z: Float, multipliers: Float) -> Float:
     return result
 
 
-def _inverse_factor(A: Float) -> Float | None:
+def _inverse_factor(A: FloatArray) -> FloatArray | None:
     """L⁻¹ with A = L L', or None if A is not positive definite."""
     L, info = dpotrf(A, lower=1, clean=1)
     if info:
@@ -59,21 +58,16 @@ def _inverse_factor(A: Float) -> Float | None:
     return None if info else inverse
 
 
-def _step(inverse_factor: Float, direction: Float) -> float:
+def _step(inverse_factor: FloatArray, direction: FloatArray) -> float:
     """Largest α with A + α·direction ⪰ 0 (inf if none ends it)."""
     least = np.linalg.eigvalsh(inverse_factor @ direction @ inverse_factor.T)[0]
     return np.inf if least >= 0 else -1.0 / float(least)
 
 
-def _ratio(value: Float, direction: Float) -> float:
-    falling = direction < 0
-    return float((-value[falling] / direction[falling]).min(initial=np.inf))
-
-
 class Path:
     """Mehrotra's predictor-corrector with the HKM direction, from strictly feasible points."""
 
-    def __init__(self, rows: Rows, start: Float) -> None:
+    def __init__(self, rows: Rows, start: FloatArray) -> None:
         self.rows = rows
         self.D, self.Z, self.b = rows.D, rows.Z, rows.b
         p, q = rows.D.shape[1], rows.Z.shape[1]
@@ -102,7 +96,7 @@ class Path:
         value = float(np.trace(self.X))
         return (value - float(self.b @ self.multipliers)) / value
 
-    def W(self) -> Float:
+    def W(self) -> FloatArray:
         p = self.D.shape[1]
         return 2.0 * self.X[:p, p:]
 
@@ -129,7 +123,9 @@ class Path:
                 return False
         inner = _inner(D, Z, S_inverse)
 
-        def direction(target: float, C: Float | None, c: Float | float) -> tuple[Float, ...]:
+        def direction(
+            target: float, C: FloatArray | None, c: FloatArray | float
+        ) -> tuple[FloatArray, ...]:
             right = self.b - target * inner
             right = right + np.where(bound, (target - c) / np.where(bound, y, 1.0), 0.0)
             if C is not None:
@@ -143,9 +139,11 @@ class Path:
             ds = np.where(bound, (target - c - s * dy) / np.where(bound, y, 1.0) - s, 0.0)
             return dX, ds, dS, dy
 
-        def steps(dX: Float, ds: Float, dS: Float, dy: Float) -> tuple[float, float]:
-            primal = min(_step(Xi, dX), _ratio(s[bound], ds[bound]))
-            dual = min(_step(Si, dS), _ratio(y[bound], dy[bound]))
+        def steps(
+            dX: FloatArray, ds: FloatArray, dS: FloatArray, dy: FloatArray
+        ) -> tuple[float, float]:
+            primal = min(_step(Xi, dX), step_to_zero(s[bound], ds[bound]))
+            dual = min(_step(Si, dS), step_to_zero(y[bound], dy[bound]))
             return primal, dual
 
         dX, ds, dS, dy = direction(0.0, None, 0.0)

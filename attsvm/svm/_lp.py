@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from attsvm import _checks
-from attsvm.svm._attention import infeasible_error
-from attsvm.svm._constraints import Batch, Rows, read
-from attsvm.svm._frobenius import least_distance
-from attsvm.svm._solution import DEFAULT, Solution, Status, Tolerance, certify
-
-Float = NDArray[np.float64]
+from attsvm._linalg import step_to_zero
+from attsvm._typing import ArrayLike, FloatArray
+from attsvm.svm._attention import solve_one
+from attsvm.svm._certificate import Tolerance, entrywise_norm
+from attsvm.svm._constraints import Rows
+from attsvm.svm._solution import Solution
 
 _STEPS = 80
 
 
 def solve_lp(
-    X: Any,
-    Z: Any,
-    tokens: Any,
+    X: ArrayLike,
+    Z: ArrayLike,
+    selected: ArrayLike,
     p: float,
-    mask: Any = None,
+    mask: ArrayLike | None = None,
     on_infeasible: str = "raise",
     tolerance: Tolerance | None = None,
 ) -> Solution:
@@ -34,10 +31,17 @@ def solve_lp(
 
     Parameters
     ----------
-    X, Z, tokens, mask, on_infeasible, tolerance
-        As in `attsvm.svm.solve`.
+    X, Z, selected
+        (n, T, d), (n, d) and (n,): tokens, queries and selected tokens, as in `attsvm.svm.solve`.
     p
         1 < p < ∞.
+    mask, on_infeasible, tolerance
+        As in `attsvm.svm.solve`.
+
+    Returns
+    -------
+    Solution
+        Certified, with norm "lp" and power p.
 
     Raises
     ------
@@ -46,30 +50,11 @@ def solve_lp(
     InfeasibleError
         As in `attsvm.svm.solve`.
     """
-    _checks.choice("on_infeasible", on_infeasible, ("raise", "return"))
     p = _checks.number("p", p, above=1.0)
-    tolerance = tolerance or DEFAULT
-    batch = Batch.of(read(X, Z, tokens, mask, many=False))
-    _, n, T, d = batch.X.shape
-    W = np.zeros((1, d, d))
-    dual, farkas = np.zeros((1, n * T)), np.zeros((1, n * T))
-    places, rows = next(batch.rows())
-    _, multipliers, proof = least_distance(rows)
-    length = np.where(rows.norms > 0, rows.norms, 1.0)
-    if proof is not None:
-        farkas[0, places] = proof / length
-    elif len(rows):
-        W[0], multipliers = _entrywise(rows, multipliers, p)
-        dual[0, places] = multipliers / length
-    solution = certify(
-        batch, W, dual.reshape(1, n, T), farkas.reshape(1, n, T), "lp", tolerance, power=p
-    )[0]
-    if solution.status is Status.INFEASIBLE and on_infeasible == "raise":
-        raise infeasible_error(solution)
-    return solution
+    return solve_one(X, Z, selected, entrywise_norm(p), mask, on_infeasible, tolerance)
 
 
-def _entrywise(rows: Rows, start: Float, p: float) -> tuple[Float, Float]:
+def entrywise(rows: Rows, start: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
     """W (d, d) and multipliers, following p from 2 to its value in moderate steps."""
     d = rows.D.shape[1]
     # Units in which the Frobenius solution has entries of size about one, where powers are
@@ -84,7 +69,9 @@ def _entrywise(rows: Rows, start: Float, p: float) -> tuple[Float, Float]:
     return rows.scale * size * w.reshape(d, d), y
 
 
-def _interior_point(A: Float, b: Float, w: Float, y: Float, p: float) -> tuple[Float, Float]:
+def _interior_point(
+    A: FloatArray, b: FloatArray, w: FloatArray, y: FloatArray, p: float
+) -> tuple[FloatArray, FloatArray]:
     """min (1/p) Σ|w|^p s.t. A w ≥ b, by a primal-dual method from a nearby exponent's solution.
 
     For p ≥ 2 the condition |w|^{p−1} sign w = A'y is linearised in w, for p < 2 its inverse
@@ -126,21 +113,16 @@ def _interior_point(A: Float, b: Float, w: Float, y: Float, p: float) -> tuple[F
         if info:
             break
         ds = -s - s * guess / y
-        length = min(1.0, _ratio(s, ds), _ratio(y, guess))
+        length = min(1.0, step_to_zero(s, ds), step_to_zero(y, guess))
         centre = max((1.0 - length) ** 3, 1e-6) * mu
         _, dy, info = dposv(K, right + (centre - ds * guess * length) / y, lower=1)
         if info:
             break
         dw = inverse * (A.T @ dy) - shift
         ds = (centre - ds * guess * length - s * dy) / y - s
-        length = 0.99 * min(1.0 / 0.99, _ratio(s, ds), _ratio(y, dy))
+        length = 0.99 * min(1.0 / 0.99, step_to_zero(s, ds), step_to_zero(y, dy))
         # Newton's model of a power is trusted for a moderate change only.
         change = float(np.abs(A.T @ dy).max()) / max(float(np.abs(M).max()), 1e-300)
         length = min(length, 1.0 / max(change, 1e-300)) if change > 1.0 else length
         w, s, y = w + length * dw, s + length * ds, y + length * dy
     return w, y
-
-
-def _ratio(value: Float, direction: Float) -> float:
-    falling = direction < 0
-    return float((-value[falling] / direction[falling]).min(initial=np.inf))

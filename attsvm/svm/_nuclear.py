@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from attsvm._linalg import span
+from attsvm._typing import BoolArray, FloatArray
 from attsvm.svm._constraints import Rows
 from attsvm.svm._interior import Path, schur
-
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 _ITERATIONS = 60
 # Relative gaps at which polishing is tried; the last is as far as the path itself gets.
@@ -36,23 +34,16 @@ class Candidate:
     `error` is the relative gap, plus the largest violation of an equality.
     """
 
-    W: Float
-    multipliers: Float
+    W: FloatArray
+    multipliers: FloatArray
     error: float
-
-
-def _basis(vectors: Float) -> Float:
-    """Orthonormal basis (d, p) of the span of the rows."""
-    _, values, right = np.linalg.svd(vectors, full_matrices=False)
-    keep = values > values[0] * max(vectors.shape) * np.finfo(float).eps
-    return right[keep].T
 
 
 def _error(found: Candidate) -> float:
     return found.error
 
 
-def candidate(rows: Rows, W: Float, multipliers: Float) -> Candidate:
+def candidate(rows: Rows, W: FloatArray, multipliers: FloatArray) -> Candidate:
     """Scale W to its smallest margin and measure the gap to b'λ / ‖M(λ)‖_op."""
     values = rows.values(W)
     off = 0.0
@@ -77,7 +68,7 @@ def candidate(rows: Rows, W: Float, multipliers: Float) -> Candidate:
     return Candidate(W, multipliers, abs(gap) + off / objective)
 
 
-def _rest_of_top(M: Float, r: int) -> tuple[Float, Float, Float, Float]:
+def _rest_of_top(M: FloatArray, r: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Top r singular vectors U1, V1 of M, all its singular values, and R.
 
     R = Σ_k e_k e_k' / (1 − μ_k) over the k that are not on top, where μ_k, e_k are the eigenvalues
@@ -99,7 +90,7 @@ def _rest_of_top(M: Float, r: int) -> tuple[Float, Float, Float, Float]:
     return U[:, :r], V[:, :r], sigma, R
 
 
-def _packed(u: Float, v: Float) -> Float:
+def _packed(u: FloatArray, v: FloatArray) -> FloatArray:
     """(r(r+1)/2, k), the symmetric matrices ½(u_j v_j' + v_j u_j') as columns, isometrically."""
     r = u.shape[1]
     row, column = np.triu_indices(r)
@@ -107,14 +98,14 @@ def _packed(u: Float, v: Float) -> Float:
     return (weight * (u[:, row] * v[:, column] + u[:, column] * v[:, row])).T
 
 
-def _unpacked(h: Float, r: int) -> Float:
+def _unpacked(h: FloatArray, r: int) -> FloatArray:
     H = np.zeros((r, r))
     row, column = np.triu_indices(r)
     H[row, column] = h * np.where(row == column, 1.0, np.sqrt(0.5))
     return H + H.T - np.diag(np.diag(H))
 
 
-def _solve_symmetric(K: Float, right: Float, reach: float) -> Float:
+def _solve_symmetric(K: FloatArray, right: FloatArray, reach: float) -> FloatArray:
     """K⁻¹ right, or the shortest solution where the face leaves directions (nearly) undetermined.
 
     A step longer than `reach` is no Newton step: it comes from such a direction.
@@ -130,8 +121,8 @@ def _solve_symmetric(K: Float, right: Float, reach: float) -> Float:
 
 
 def _polish(
-    rows: Rows, W: Float, multipliers: Float, active: Bool, r: int
-) -> tuple[Candidate, Bool]:
+    rows: Rows, W: FloatArray, multipliers: FloatArray, active: BoolArray, r: int
+) -> tuple[Candidate, BoolArray]:
     """Newton's method on the face {λ_j = 0 off `active`, the r top singular values of M equal 1}.
 
     With the top singular vectors U1, V1 of M(λ), W = U1 H V1' and Q = 2 <𝓐_j, X̄ 𝓐_k R>, a step is
@@ -190,8 +181,12 @@ def _polish(
 
 
 def _lifted(
-    W: Float, D: Float, Z: Float, b: Float, within: tuple[Float, Float, Float] | None
-) -> Float:
+    W: FloatArray,
+    D: FloatArray,
+    Z: FloatArray,
+    b: FloatArray,
+    within: tuple[FloatArray, FloatArray, FloatArray] | None,
+) -> FloatArray:
     """W with active margins a few roundings of W above b_j, not just within them.
 
     Rows with a small b_j (long tokens or queries, or a W that is long because the instance is
@@ -215,7 +210,7 @@ def _lifted(
     return W
 
 
-def _face(path: Path, bias: float = 1.0) -> tuple[Bool, int]:
+def _face(path: Path, bias: float = 1.0) -> tuple[BoolArray, int]:
     """Active constraints and rank: the larger of each pair (λ_j, s_j), (σ_k(W), 1 − σ_k(M)) counts.
 
     Where strict complementarity fails both tend to 0 together; `bias` > 1 then takes such pairs in.
@@ -241,7 +236,7 @@ def _settle(path: Path, bias: float) -> Candidate:
     return best
 
 
-def solve_reduced(rows: Rows, start: Float) -> Candidate:
+def solve_reduced(rows: Rows, start: FloatArray) -> Candidate:
     """The program in coordinates where differences and queries span everything."""
     path = Path(rows, start)
     best = Candidate(path.W(), path.multipliers, np.inf)
@@ -262,7 +257,9 @@ def solve_reduced(rows: Rows, start: Float) -> Candidate:
     return best
 
 
-def nuclear_norm(rows: Rows, frobenius: Float, start: Float) -> tuple[Float, Float]:
+def nuclear_norm(
+    rows: Rows, frobenius: FloatArray, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """W (d, d) of least nuclear norm and its multipliers, from those of least Frobenius norm.
 
     Returns
@@ -275,7 +272,7 @@ def nuclear_norm(rows: Rows, frobenius: Float, start: Float) -> tuple[Float, Flo
     d = rows.D.shape[1]
     if len(rows) == 0:
         return np.zeros((d, d)), start
-    left, right = _basis(rows.D), _basis(rows.Z)
+    left, right = span(rows.D), span(rows.Z)
     reduced = Rows(rows.D @ left, rows.Z @ right, rows.b, rows.free, rows.norms, rows.scale)
     if min(left.shape[1], right.shape[1]) == 1:
         # Everything has rank one, where all norms agree.

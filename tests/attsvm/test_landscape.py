@@ -31,22 +31,22 @@ def test_gradient_is_autograds(scale):
             np.testing.assert_allclose(ours[k, i], theirs, rtol=1e-9, atol=1e-14)
 
 
-def test_fall_is_the_inner_product_with_the_gradient():
+def test_descent_rate_is_the_inner_product_with_the_gradient():
     problems = datasets.random_problems(range(5), n=3, T=4, d=5)
     rng = np.random.default_rng(1)
     W, V = rng.normal(size=(2, 5, 5, 5)), rng.normal(size=(5, 5, 5))
-    found = landscape.fall(problems, W, landscape.logits(problems, V))
+    found = landscape.descent_rate(problems, W, landscape.logits(problems, V))
     inner = -np.einsum("kbij,bij->kb", landscape.gradient(problems, W), V)
     np.testing.assert_array_equal(found.positive, inner > 0)
     np.testing.assert_allclose(found.log_size, np.log(np.abs(inner)), rtol=1e-9)
     assert found.positive.any() and not found.positive.all()
 
 
-def test_fall_keeps_its_sign_where_the_gradient_underflows():
+def test_descent_rate_keeps_its_sign_where_the_gradient_underflows():
     problem = datasets.random_problem(0, n=3, T=4, d=5)
     solution = svm.solve(problem.tokens, problem.queries, selection.optimal_tokens(problem))
     along = landscape.solution_logits([solution])[0]
-    far = landscape.fall(problem, 1e4 * solution.W, along)
+    far = landscape.descent_rate(problem, 1e4 * solution.W, along)
     assert far.log_size < -1000
     assert far.positive  # along W_mm the optimal tokens lead every pair that still counts
     # Against exact descent, which knows the size of the gradient in logarithms: at W_mm's own
@@ -60,7 +60,7 @@ def test_conditions_of_the_landscape_theorem_make_the_loss_fall_everywhere():
     optimal = selection.optimal_tokens(problems)
     solutions = svm.solve_many(problems.tokens, problems.queries, optimal)
     W = 30 * np.random.default_rng(2).normal(size=(50, 10, 4, 4))
-    found = landscape.fall(problems, W, landscape.solution_logits(solutions))
+    found = landscape.descent_rate(problems, W, landscape.solution_logits(solutions))
     assert found.positive.all()
     assert (found.log_up == -np.inf).all()  # equal scores contribute nothing, not even rounding
 
@@ -84,8 +84,8 @@ def test_masked_tokens_count_for_nothing():
     masked = AttentionProblem(junk, full.queries, full.labels, full.head, mask)
     W, V = np.random.default_rng(4).normal(size=(2, 5, 5))
     np.testing.assert_allclose(landscape.gradient(masked, W), landscape.gradient(full, W))
-    ours = landscape.fall(masked, W, landscape.logits(masked, V))
-    theirs = landscape.fall(full, W, landscape.logits(full, V))
+    ours = landscape.descent_rate(masked, W, landscape.logits(masked, V))
+    theirs = landscape.descent_rate(full, W, landscape.logits(full, V))
     np.testing.assert_allclose(ours.log_size, theirs.log_size)
 
 
@@ -119,7 +119,7 @@ def test_wrong_input_is_named():
     with pytest.raises(ArgumentError, match="W"):
         landscape.logits(problem, np.zeros((3, 3)))
     with pytest.raises(ArgumentError, match="along"):
-        landscape.fall(problem, np.zeros((4, 4)), np.zeros((2, 4)))
+        landscape.descent_rate(problem, np.zeros((4, 4)), np.zeros((2, 4)))
     with pytest.raises(ArgumentError, match="problem"):
         landscape.gradient(other, np.zeros((4, 4)))
     with pytest.raises(ArgumentError, match="problem"):

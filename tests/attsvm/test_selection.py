@@ -57,7 +57,7 @@ def test_convergence_types_by_hand(scores, expected):
     support = np.array([[False, True, False]])
     local = selection.locally_optimal(problem, tokens, support)
     assert local.tolist() == [scores[0] > scores[1]]
-    solved = SimpleNamespace(status=svm.Status.SOLVED, support=lambda: support)
+    solved = SimpleNamespace(solved=True, support=lambda: support)
     kinds = selection.convergence_types(stack([problem]), tokens[None], [solved])
     assert kinds.tolist() == [expected]
 

@@ -80,7 +80,8 @@ def test_first_fate_joins_lists():
 
 
 def test_the_finite_part_counts_too():
-    good = SimpleNamespace(status=svm.Status.SOLVED, finite_status=svm.Status.SOLVED)
-    torn = SimpleNamespace(status=svm.Status.SOLVED, finite_status=svm.Status.INFEASIBLE)
-    plain = SimpleNamespace(status=svm.Status.SOLVED)
+    plain = SimpleNamespace(status=svm.Status.SOLVED, solved=True)
+    bad = SimpleNamespace(status=svm.Status.INFEASIBLE, solved=False)
+    good = SimpleNamespace(status=svm.Status.SOLVED, solved=True, finite=plain)
+    torn = SimpleNamespace(status=svm.Status.SOLVED, solved=True, finite=bad)
     assert selection.fates([good, torn, good], [plain] * 3) == ["kept", "infeasible", "kept"]

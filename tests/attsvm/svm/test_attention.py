@@ -156,7 +156,7 @@ def test_pieces_do_not_show(monkeypatch):
     whole = svm.solve_many(*stacked, mask=mask)
     monkeypatch.setattr("attsvm.svm._attention._PIECE", 2)
     pieces = svm.solve_many(*stacked, mask=mask)
-    assert [s.tokens.tolist() for s in pieces] == [i[2].tolist() for i in items]
+    assert [s.selected.tolist() for s in pieces] == [i[2].tolist() for i in items]
     assert all((a.W == b.W).all() for a, b in zip(whole, pieces, strict=True))
 
 

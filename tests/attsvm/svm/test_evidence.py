@@ -43,7 +43,7 @@ def test_both_parts_of_gen_svm_count():
     attention = np.array([[0.6, 0.4, 0.0], [1.0, 0.0, 0.0]])
     general = svm.solve_general(problem.tokens, problem.queries, sets, attention)
     (gap,) = svm.evidence([general])[f"gap, Gen-SVM, Frobenius: {ACTIVE_SET}"]
-    assert gap == max(general.gap, general.finite_gap)
+    assert gap == max(general.gap, general.finite.gap)
     solvers, tolerances = svm.passport(solutions=[general])
     assert solvers == {"Gen-SVM, Frobenius": ACTIVE_SET}
     assert tolerances["relative gap, Gen-SVM, Frobenius"] == svm.Tolerance().gap

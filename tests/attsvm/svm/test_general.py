@@ -50,7 +50,7 @@ def test_agrees_with_cvxpy(size, norm):
         options = TIGHT if norm == "fro" else FIRST_ORDER
         W_mm = formulations.value_of(margin, **options)
         W_fin = formulations.value_of(finite, **options)
-        assert solution.finite_status is svm.Status.SOLVED
+        assert solution.finite.status is svm.Status.SOLVED
         # Flat directions of the nuclear norm: a gap of 1e-9 leaves 1e-4 in W.
         np.testing.assert_allclose(solution.W_fin, W_fin, atol=2e-3)
         if W_mm is None:
@@ -58,7 +58,7 @@ def test_agrees_with_cvxpy(size, norm):
             continue
         assert solution.status is svm.Status.SOLVED
         assert solution.objective == pytest.approx(margin[0].value, rel=1e-5)
-        assert solution.gap <= 1e-9 and solution.finite_gap <= 1e-9
+        assert solution.gap <= 1e-9 and solution.finite.gap <= 1e-9
         assert_constraints(X, Z, selected, attention, solution)
 
 
@@ -88,7 +88,7 @@ def test_one_selected_token_is_the_attention_svm(norm):
     general = svm.solve_general(X, Z, selected, selected.astype(float), norm=norm)
     single = svm.solve(X, Z, tokens, norm=norm)
     np.testing.assert_allclose(general.W_mm, single.W, atol=1e-9 * np.abs(single.W).max())
-    assert (general.W_fin == 0).all() and general.finite_residual == 0
+    assert (general.W_fin == 0).all() and general.finite.violation == 0
 
 
 @pytest.mark.parametrize("norm", ["fro", "nuc"])
@@ -141,8 +141,8 @@ def test_contradicting_attention_is_proved():
     attention = np.array([[0.5, 0.5, 0.0], [0.8, 0.2, 0.0]])
     solution = svm.solve_general(X, Z, selected, attention, on_infeasible="return")
     assert solution.status is svm.Status.SOLVED
-    assert solution.finite_status is svm.Status.INFEASIBLE
-    c = solution.finite_certificate
+    assert solution.finite.status is svm.Status.INFEASIBLE
+    c = solution.finite.certificate
     D = X[:, :1] - X
     np.testing.assert_allclose(np.einsum("nt,ntd->d", c, D), 0.0, atol=1e-14)
     logs = np.log(attention[:, :1] / np.where(selected, attention, 1.0)) * selected
@@ -151,7 +151,7 @@ def test_contradicting_attention_is_proved():
         svm.solve_general(X, Z, selected, attention)
     # Equal ratios repeat a constraint, which is no contradiction.
     agreed = svm.solve_general(X, Z, selected, attention[[1, 1]])
-    assert agreed.finite_status is svm.Status.SOLVED
+    assert agreed.finite.status is svm.Status.SOLVED
 
 
 @pytest.mark.parametrize("norm", ["fro", "nuc"])

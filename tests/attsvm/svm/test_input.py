@@ -12,10 +12,10 @@ from attsvm.errors import ArgumentError
 
 def arguments(**changes):
     X, Z, tokens = instance(0, 3, 4, 5)
-    return {"X": X, "Z": Z, "tokens": tokens} | changes
+    return {"X": X, "Z": Z, "selected": tokens} | changes
 
 
-GOOD_X, GOOD_Z, GOOD_TOKENS = instance(0, 3, 4, 5)
+GOOD_X, GOOD_Z, GOOD_SELECTED = instance(0, 3, 4, 5)
 NAN = GOOD_X.copy()
 NAN[1, 2, 3] = np.nan
 INF = GOOD_Z.copy()
@@ -28,7 +28,7 @@ BAD = [
     ("X", {"X": NAN}, "(1, 2, 3)"),
     (
         "X",
-        {"X": np.zeros((0, 4, 5)), "Z": np.zeros((0, 5)), "tokens": np.zeros(0, int)},
+        {"X": np.zeros((0, 4, 5)), "Z": np.zeros((0, 5)), "selected": np.zeros(0, int)},
         "at least",
     ),
     ("X", {"X": np.zeros((3, 0, 5))}, "at least"),
@@ -39,10 +39,10 @@ BAD = [
     ("Z", {"Z": GOOD_Z[:2]}, "(3, 5)"),
     ("Z", {"Z": INF}, "inf"),
     ("Z", {"Z": None}, "real numbers"),
-    ("tokens", {"tokens": GOOD_TOKENS[:2]}, "(3)"),
-    ("tokens", {"tokens": [0, 1, 4]}, "0..3"),
-    ("tokens", {"tokens": [0, -1, 2]}, "-1"),
-    ("tokens", {"tokens": [0.0, 1.0, 2.0]}, "whole numbers"),
+    ("selected", {"selected": GOOD_SELECTED[:2]}, "(3)"),
+    ("selected", {"selected": [0, 1, 4]}, "0..3"),
+    ("selected", {"selected": [0, -1, 2]}, "-1"),
+    ("selected", {"selected": [0.0, 1.0, 2.0]}, "whole numbers"),
     ("norm", {"norm": "spectral"}, "'fro'"),
     ("mask", {"mask": np.ones((3, 4))}, "truth values"),
     ("mask", {"mask": np.ones((4, 3), dtype=bool)}, "(3, 4)"),
@@ -141,7 +141,7 @@ def test_solve_lp_wants_p_above_one(p):
         ("form", {"form": "rows"}),
         ("X", {"X": GOOD_X[0]}),
         ("Z", {"Z": GOOD_Z[0]}),
-        ("tokens", {"tokens": [9, 9, 9]}),
+        ("selected", {"selected": [9, 9, 9]}),
         ("mask", {"mask": np.ones(3, dtype=bool)}),
     ],
 )
