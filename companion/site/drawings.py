@@ -52,7 +52,8 @@ def path_data(data: str) -> str:
     >>> path_data("M 49.02 255.00 \\nL 287.03 255.00 \\nL 287.034 -0.00 \\nz\\n")
     'M49.02 255L287.03 255 287.03 0z'
     """
-    words, command = [], ""
+    words: list[str] = []
+    command = ""
     for word in NUMBER.sub(lambda m: _short(m[0]), data).split():
         if not word.isalpha():
             words.append(word if words and words[-1].isalpha() else f" {word}")
@@ -159,7 +160,7 @@ def palette(picture: bytes) -> bytes:
     """
     target = io.BytesIO()
     with Image.open(io.BytesIO(picture)) as image:
-        see_through = image.mode == "RGBA" and image.getextrema()[3][0] < 255
+        see_through = image.mode == "RGBA" and image.getchannel("A").getextrema() != (255, 255)
         method = Image.Quantize.FASTOCTREE if see_through else Image.Quantize.MEDIANCUT
         full = image if see_through else image.convert("RGB")
         small = full.quantize(256, method=method, dither=Image.Dither.NONE)

@@ -8,7 +8,6 @@ import io
 import itertools
 import json
 import re
-import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -22,12 +21,9 @@ from lxml import etree
 from matplotlib.figure import Figure
 from PIL import Image, ImageChops
 from playwright.sync_api import Browser
-from smallbook import EXTENSIONS, REPOSITORY
+from smallbook import REPOSITORY
 
-sys.path.insert(0, str(EXTENSIONS))
-bundle = importlib.import_module("companion.bundle")
-drawings = importlib.import_module("companion.drawings")
-lean = importlib.import_module("companion.lean")
+from companion.site import bundle, drawings, lean
 
 PAGE = """<html><head>
 <link rel="stylesheet" href="{root}_static/theme/base.css?v=1">
@@ -47,7 +43,7 @@ document.write(`
 @pytest.mark.parametrize("name", ["bundle", "drawings", "lean", "text"])
 def test_examples_in_docstrings(name: str) -> None:
     """They say what happens."""
-    done = doctest.testmod(importlib.import_module(f"companion.{name}"))
+    done = doctest.testmod(importlib.import_module(f"companion.site.{name}"))
     assert done.attempted
     assert not done.failed
 
