@@ -36,8 +36,8 @@ def _ignore(translator: Any, node: Any) -> None:
     """Other formats than HTML show the children and nothing else."""
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Register all parts with Sphinx."""
+def draw(app: Sphinx) -> None:
+    """Register what draws the records, formulas and statements of a page."""
     other: dict[str, Any] = dict.fromkeys(("latex", "text", "man", "texinfo"), (_ignore, _ignore))
     for node, visit, depart in (
         (FigureCard, figures.visit_card, figures.depart_card),
@@ -60,10 +60,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(typeset.KeepPunctuation)
     app.add_post_transform(typeset.NumberedReferences)
     maths.connect(app)
+    notation.connect(app)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register all parts with Sphinx."""
+    draw(app)
     pages.connect(app)
     drawings.connect(app)
     lean.connect(app)
     app.add_css_file("css/reading.css", priority=900)
-    for part in (api, citation, codeindex, launch, notation, previews, social):
+    for part in (api, citation, codeindex, launch, previews, social):
         part.connect(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -158,7 +158,7 @@ def prose(text: str, config: Config) -> str:
 
 def _draw(formula: str, config: Config, display: bool, place: Any) -> str:
     try:
-        return engine(config).draw(formula, display=display)
+        return engine(config).draw(formula, display=display, output=config.companion_formulas)
     except FormulaError as error:
         words = " ".join(formula.split())
         LOGGER.warning("formula %r cannot be drawn: %s", words, error, location=place)
@@ -217,6 +217,7 @@ def _configure(app: Sphinx, config: Config) -> None:
 
 def connect(app: Sphinx) -> None:
     """Register the renderer."""
+    app.add_config_value("companion_formulas", "htmlAndMathml", "html", types=(str,))
     app.add_config_value("companion_macros", {}, "html", types=(dict,))
     app.add_html_math_renderer(RENDERER, (visit_inline, None), (visit_display, None))
     app.connect("config-inited", _configure)
