@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -31,7 +32,7 @@ from attsvm import records
 from attsvm.errors import ArgumentError
 from attsvm.metrics import Estimate, mean_estimate, share_estimate
 
-__all__ = ["Claim", "Criterion", "Verdict", "check", "find", "judge", "registry", "report"]
+__all__ = ["Claim", "Criterion", "Verdict", "check", "find", "judge", "plain", "registry", "report"]
 
 
 class Verdict(Enum):
@@ -292,11 +293,49 @@ def report(
     records.display(
         {
             "application/vnd.attsvm.claim+json": record,
-            "text/plain": f"{claim.statement}\n→ {verdict}: measured {ours}"
+            "text/plain": f"{plain(claim.statement)}\n→ {verdict}: measured {ours}"
             + ("" if theirs is None else f", as published {theirs}")
             + ("" if claim.published is None else f", published {claim.published:g}"),
         }
     )
+
+
+_PLAIN = (
+    (r"\\\|", "‖"),
+    (r"\^\\top", "ᵀ"),
+    (r"\\sqrt\{(.*?)\}", r"√(\1)"),
+    (r"\\sqrt ", "√"),
+    (r"\\math\w+|[{}\\]", ""),
+    ("-", "−"),
+)
+
+
+def plain(text: str) -> str:
+    r"""Prose with formulas between dollar signs as it reads in a terminal.
+
+    Parameters
+    ----------
+    text
+        A statement, a criterion, a caption; its formulas hold LaTeX and Unicode signs.
+
+    Returns
+    -------
+    str
+        The same without the marks of LaTeX.
+
+    Examples
+    --------
+    >>> plain(r"$K Q^\top$ at $10^{-7} \|W_\mathrm{mm}\|_F$, below $\sqrt{n(1 - 1/T)}$")
+    'K Qᵀ at 10^−7 ‖W_mm‖_F, below √(n(1 − 1/T))'
+    """
+
+    def bare(match: re.Match[str]) -> str:
+        formula: str = match[1]
+        for pattern, instead in _PLAIN:
+            formula = re.sub(pattern, instead, formula)
+        return formula
+
+    return re.sub(r"\$([^$]+)\$", bare, text)
 
 
 def _estimate(value: Estimate | ArrayLike) -> Estimate:
@@ -341,6 +380,6 @@ def check(found: Mapping[str, Mapping[str, Any]], chapters: Iterable[str]) -> li
             value = record["certified"]["value"]
             problems.append(
                 f"claim {claim.id}: verdict {record['verdict']!r} where {str(claim.expected)!r}"
-                f" was expected (measured {value:g}; {record['criterion']})"
+                f" was expected (measured {value:g}; {plain(record['criterion'])})"
             )
     return problems

@@ -88,7 +88,6 @@ def run(
     to: str = "html",
     force: bool = False,
     progress: Progress | None = None,
-    formulas: page.Formulas | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Run:
     """Execute a chapter and leave its results in a folder.
@@ -113,8 +112,6 @@ def run(
         Execute even if the folder holds this very run.
     progress
         Told how far it is.
-    formulas
-        What draws the formulas; made if there is none yet.
     environment
         Further variables for the kernel.
 
@@ -146,7 +143,6 @@ def run(
             )
         finally:
             _remove(own.settings)
-        notebook = json.loads((prepared / "notebook.ipynb").read_text(encoding="utf-8"))
         notes = json.loads((prepared.parent / "notes.json").read_text(encoding="utf-8"))
         record = {
             "chapter": chapter.id,
@@ -168,8 +164,7 @@ def run(
         write_table(folder / "claims.csv", [], [({}, row) for row in claim_rows(record)])
         record["main"] = f"{name}.ipynb"
         if to == "html":
-            engine = formulas or page.Formulas()
-            text = page.render(notebook, _about(record), engine, notes)
+            text = page.render(folder / f"{name}.ipynb", folder, _about(record), notes)
             records.write_bytes(folder / f"{name}.html", text.encode())
             record["main"] = f"{name}.html"
         record["files"] = _checksums(folder, record)

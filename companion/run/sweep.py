@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from attsvm import records
+from attsvm.claims import plain
 from attsvm.errors import ArgumentError
 from companion.run import page, parameters, single
 from companion.run.parameters import Parameter, shown
@@ -229,13 +230,13 @@ def write_index(
     ]
     for name, statement in claims.items():
         parts += [
-            f"<h2>{html.escape(name)}</h2><p>{html.escape(statement)}</p>",
+            f"<h2>{html.escape(name)}</h2><p>{html.escape(plain(statement))}</p>",
             f'<table><thead><tr>{head}<th scope="col">Certified</th>'
             '<th scope="col">As published</th><th scope="col">Verdict</th></tr></thead><tbody>',
             *(_claim_row(point, name) for point in done),
             "</tbody></table>",
         ]
-    text = page.document(f"Sweep of {chapter}", "<main>\n" + "\n".join(parts) + "\n</main>")
+    text = page.document(f"Sweep of {chapter}", "\n".join(parts))
     records.write_bytes(path, text.encode())
 
 

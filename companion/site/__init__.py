@@ -26,7 +26,6 @@ from companion.site import (
     notation,
     pages,
     previews,
-    scorecard,
     social,
     typeset,
 )
@@ -37,18 +36,17 @@ def _ignore(translator: Any, node: Any) -> None:
     """Other formats than HTML show the children and nothing else."""
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Register all parts with Sphinx."""
-    other = {name: (_ignore, _ignore) for name in ("latex", "text", "man", "texinfo")}
+def draw(app: Sphinx) -> None:
+    """Register what draws the records, formulas and statements of a page."""
+    other: dict[str, Any] = dict.fromkeys(("latex", "text", "man", "texinfo"), (_ignore, _ignore))
     for node, visit, depart in (
         (FigureCard, figures.visit_card, figures.depart_card),
         (Illustration, figures.visit_illustration, figures.depart_illustration),
         (ThemeImage, figures.visit_image, _ignore),
         (ClaimBox, claims.visit_box, claims.depart_box),
-        (scorecard.Scorecard, scorecard.visit_scorecard, scorecard.depart_scorecard),
-        (scorecard.Row, scorecard.visit_row, scorecard.depart_row),
-        (explorer.Explorer, explorer.visit_explorer, explorer.depart_explorer),
-        (gallery.Gallery, gallery.visit_gallery, gallery.depart_gallery),
+        (claims.Scorecard, claims.visit_scorecard, claims.depart_scorecard),
+        (claims.Row, claims.visit_row, claims.depart_row),
+        (gallery.Gallery, gallery.visit_gallery, _ignore),
     ):
         app.add_node(node, html=(visit, depart), **other)
     app.add_domain(domain.CompanionDomain)
@@ -56,19 +54,22 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("published-figure", figures.PublishedFigure)
     app.add_directive("explorer", explorer.ExplorerDirective)
     app.add_directive("gallery", gallery.GalleryDirective)
-    app.add_directive("scorecard", scorecard.ScorecardDirective)
+    app.add_directive("scorecard", claims.ScorecardDirective)
     app.add_transform(figures.CellAnchors)
     app.add_transform(typeset.UniqueStatementIds)
     app.add_post_transform(typeset.KeepPunctuation)
-    app.add_post_transform(typeset.Formulas)
     app.add_post_transform(typeset.NumberedReferences)
-    app.connect("html-page-context", explorer.load)
-    app.connect("html-page-context", figures.load_instances)
     maths.connect(app)
+    notation.connect(app)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register all parts with Sphinx."""
+    draw(app)
     pages.connect(app)
     drawings.connect(app)
     lean.connect(app)
     app.add_css_file("css/reading.css", priority=900)
-    for part in (api, citation, codeindex, gallery, launch, notation, previews, social):
+    for part in (api, citation, codeindex, launch, previews, social):
         part.connect(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -107,14 +107,6 @@ class BibtexDirective(SphinxDirective):
         return [nodes.raw("", html, format="html")]
 
 
-def load(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """The script of the buttons, on pages with an entry only."""
-    if 'class="bibtex"' in context.get("body", ""):
-        app.add_css_file("css/cite.css", priority=950)
-        app.add_js_file("cite.js", loading_method="defer", priority=950)
-
-
 def connect(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.add_directive("bibtex", BibtexDirective)
-    app.connect("html-page-context", load)

@@ -14,9 +14,12 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from companion.site import register, results
+from attsvm.claims import registry
+from companion.site import claims, register, results
+from companion.site.maths import prose
 from companion.site.register import Entry, Register
-from companion.site.text import VERDICTS, badge, formal
+from companion.site.text import VERDICTS
+from companion.site.text import anchor as box
 
 LOGGER = logging.getLogger(__name__)
 PAGE = "book/statements"
@@ -48,11 +51,6 @@ def of(env: BuildEnvironment) -> Register | None:
     return app._companion_register
 
 
-def short(name: str) -> str:
-    """A full name as a reader of the book writes it: ``svm.solve``."""
-    return name.removeprefix("attsvm.")
-
-
 def labels(env: BuildEnvironment) -> dict[str, str]:
     """Label of each statement and equation → its page."""
     found = {
@@ -60,7 +58,7 @@ def labels(env: BuildEnvironment) -> dict[str, str]:
         for label, entry in getattr(env, "proof_list", {}).items()
         if not label.startswith(f"{entry['realtype']}-")  # those that nobody named
     }
-    equations = env.get_domain("math").equations  # type: ignore[attr-defined]
+    equations = env.domaindata["math"]["objects"]
     return found | {label: page for label, (page, _) in equations.items()}
 
 
@@ -133,10 +131,20 @@ def _counted(verdict: str, number: int, of: int) -> str:
     return verb if number == of else f"{number} {verb}"
 
 
+def _literal(name: str) -> nodes.literal:
+    """A full name as a reader of the book writes it: ``svm.solve``."""
+    return nodes.literal(name, name.removeprefix("attsvm."), classes=["xref", "py"])
+
+
 def _code(name: str, page: str) -> addnodes.pending_xref:
-    literal = nodes.literal(name, short(name), classes=["xref", "py"])
     return addnodes.pending_xref(
-        "", literal, refdomain="py", reftype="obj", reftarget=name, refdoc=page, refexplicit=True
+        "",
+        _literal(name),
+        refdomain="py",
+        reftype="obj",
+        reftarget=name,
+        refdoc=page,
+        refexplicit=True,
     )
 
 
@@ -160,11 +168,9 @@ def check(app: Sphinx, env: BuildEnvironment) -> None:
     known = of(env)
     if known is None:
         return
-    from attsvm.claims import registry
-
     for problem in known.dangling(labels(env), (claim.id for claim in registry())):
         LOGGER.warning("%s: %s", register.FILE, problem)
-    documented = env.get_domain("py").objects  # type: ignore[attr-defined]
+    documented = env.domaindata["py"]["objects"]
     if not documented:
         return
     for name in dict.fromkeys(name for e in known.entries.values() for name in e.code):
@@ -212,16 +218,12 @@ def _row(app: Sphinx, entry: Entry, target: str, page: str) -> nodes.container:
         return row
     if entry.code:
         line = nodes.paragraph("", "Implemented by ", classes=["in-code"])
-        objects = env.get_domain("py").objects  # type: ignore[attr-defined]
+        objects = env.domaindata["py"]["objects"]
         for number, name in enumerate(entry.code):
             line += nodes.Text(", " if number else "")
-            literal = nodes.literal(name, short(name), classes=["xref", "py"])
-            known = objects.get(name)
-            line += (
-                make_refnode(builder, page, known.docname, known.node_id, literal)
-                if known
-                else literal
-            )
+            known, literal = objects.get(name), _literal(name)
+            place = (known.docname, known.node_id) if known else None
+            line += make_refnode(builder, page, *place, literal) if place else literal
         row += line
     if entry.claims:
         row += _claims(app, entry, page)
@@ -235,7 +237,7 @@ def _name(env: BuildEnvironment, label: str) -> tuple[str, str]:
     proof = getattr(env, "proof_list", {}).get(label)
     if proof is None:
         identifier = nodes.make_id(f"equation-{label}")
-        page, number = env.get_domain("math").equations[label]  # type: ignore[attr-defined]
+        page, number = env.domaindata["math"]["objects"][label]
         numbers = env.toc_fignumbers.get(page, {}).get("displaymath", {}).get(identifier)
         return f"Equation ({'.'.join(map(str, numbers or [number]))})", identifier
     numbers = env.toc_fignumbers[proof["docname"]][proof["countertype"]][label]
@@ -252,24 +254,18 @@ def _name(env: BuildEnvironment, label: str) -> tuple[str, str]:
 
 
 def _claims(app: Sphinx, entry: Entry, page: str) -> nodes.bullet_list:
-    from attsvm.claims import registry
-
-    registered = {claim.id: claim for claim in registry()}
-    judged = app.env.get_domain("companion").claims  # type: ignore[attr-defined]
+    registered = {claim.id: claim.statement for claim in registry()}
+    judged = results.places(app.env)
     items = nodes.bullet_list(classes=["statement-claims"])
     for claim in entry.claims:
-        text = registered[claim].statement if claim in registered else claim
-        line = nodes.paragraph()
+        text = registered.get(claim, claim)
         if claim in judged:
             where, verdict = judged[claim]
-            from companion.site.text import anchor as box
-
-            line += nodes.raw("", badge(verdict) + " ", format="html")
-            shown = nodes.raw("", formal(text), format="html")
-            line += make_refnode(app.builder, page, where, box(claim), shown)
+            address = f"{app.builder.get_relative_uri(page, where)}#{box(claim)}"
+            shown = claims.line({"statement": text, "verdict": verdict}, address, app.config)
         else:
-            line += nodes.raw("", formal(text), format="html")
-        items += nodes.list_item("", line)
+            shown = prose(text, app.config)
+        items += nodes.list_item("", nodes.paragraph("", "", nodes.raw("", shown, format="html")))
     return items
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
 from docutils.nodes import Node
@@ -46,7 +46,7 @@ class CompanionDomain(Domain):
 
     name = "companion"
     label = "Companion"
-    initial_data: ClassVar[dict[str, Any]] = {"claims": {}}
+    initial_data: dict[str, Any] = {"claims": {}}  # noqa: RUF012 – as the base class has it
     data_version = 1
 
     @property
@@ -73,7 +73,7 @@ class CompanionDomain(Domain):
             key: entry for key, entry in self.claims.items() if entry[0] != docname
         }
 
-    def merge_domaindata(self, docnames: set[str], otherdata: dict[str, Any]) -> None:
+    def merge_domaindata(self, docnames: Any, otherdata: dict[str, Any]) -> None:
         """Take over what another reading process noted."""
         self.claims.update({k: v for k, v in otherdata["claims"].items() if v[0] in docnames})
 
@@ -92,11 +92,13 @@ class CompanionDomain(Domain):
         A statement leads to its row in the index, a symbol to its row on the page of notation.
         """
         if typ == "statement":
-            where = codeindex.anchor(target)
-            return make_refnode(builder, fromdocname, codeindex.PAGE, where, contnode)
+            return make_refnode(
+                builder, fromdocname, codeindex.PAGE, codeindex.anchor(target), contnode
+            )
         if typ == "notation":
-            where = notation.place(env, target)
-            return where and make_refnode(builder, fromdocname, *where, contnode)
+            if (place := notation.place(env, target)) is None:
+                return None
+            return make_refnode(builder, fromdocname, *place, contnode)
         if target not in self.claims:
             return None
         page, verdict = self.claims[target]

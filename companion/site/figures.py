@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from docutils import nodes
-from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -16,8 +16,9 @@ from sphinx.writers.html5 import HTML5Translator
 
 from companion.site import results
 from companion.site.claims import verdict_lines
+from companion.site.maths import prose
 from companion.site.mime import FigureCard, Illustration, ThemeImage, figure_card
-from companion.site.text import definition_list, formal, number
+from companion.site.text import definition_list, number
 
 LOGGER = logging.getLogger(__name__)
 WIDE = 500
@@ -121,22 +122,16 @@ def depart_card(translator: HTML5Translator, node: FigureCard) -> None:
     record, builder = node["record"], translator.builder
     page = f"book/{record['chapter']}"
     here = page == builder.current_docname
-    to_page = (
-        ""
-        if here
-        else relative_uri(
-            builder.get_target_uri(builder.current_docname), builder.get_target_uri(page)
-        )
-    )
+    to_page = "" if here else builder.get_relative_uri(builder.current_docname, page)
     parts = []
     if not node["bare"]:
         judged = results.claims(builder.env)
-        in_order = builder.env.get_domain("companion").claims
+        in_order = results.places(builder.env)
         chapter = [judged[key] for key in in_order if in_order[key][0] == page and key in judged]
         parts.append(_instances(translator, record))
-        parts.append(verdict_lines(chapter, to_page))
-        parts.append(ledger_table(record["ledger"]))
-        parts.append(passport(record["passport"]))
+        parts.append(verdict_lines(chapter, to_page, builder.config))
+        parts.append(ledger_table(record["ledger"], builder.config))
+        parts.append(passport(record["passport"], builder.config))
     parts.append(_links(translator, record, to_page, here))
     translator.body.append("".join(parts) + "</div>\n")
 
@@ -154,16 +149,7 @@ def _instances(translator: HTML5Translator, record: dict[str, Any]) -> str:
     )
 
 
-def load_instances(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
-) -> None:
-    """The script that shows single instances, on pages with a figure that has them."""
-    if '<details class="instances"' in context.get("body", ""):
-        app.add_css_file("css/instances.css", priority=950)
-        app.add_js_file("instances.js", loading_method="defer", priority=950)
-
-
-def ledger_table(ledger: list[dict[str, Any]]) -> str:
+def ledger_table(ledger: list[dict[str, Any]], config: Config) -> str:
     """What became of every draw: one row per experiment, one column per fate that occurs.
 
     A long ledger is folded away behind its sums.
@@ -177,7 +163,7 @@ def ledger_table(ledger: list[dict[str, Any]]) -> str:
     for row in ledger:
         counts = [row["drawn"], *(row["fates"].get(fate, 0) for fate in fates)]
         cells = "".join(f"<td>{count}</td>" for count in counts)
-        rows += f'<tr><th scope="row">{formal(row["label"])}</th>{cells}</tr>'
+        rows += f'<tr><th scope="row">{prose(row["label"], config)}</th>{cells}</tr>'
     title = "What became of every draw"
     table = (
         '<div class="ledger scrolls" tabindex="0" role="region" aria-label="Ledger of draws">'
@@ -194,21 +180,22 @@ def ledger_table(ledger: list[dict[str, Any]]) -> str:
     return f'<details class="ledger-fold">{summary}{table}</details>'
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, config: Config) -> str:
     """A passport entry as HTML."""
     if isinstance(value, dict):
-        return definition_list({str(key): _value(entry) for key, entry in value.items()}, "nested")
+        entries = {str(key): _value(entry, config) for key, entry in value.items()}
+        return definition_list(entries, "nested")
     if isinstance(value, (list, tuple)):
-        return ", ".join(_value(entry) for entry in value)
-    if isinstance(value, float):
-        return escape(number(value))
-    return escape(str(value))
+        return ", ".join(_value(entry, config) for entry in value)
+    return prose(number(value), config) if isinstance(value, float) else escape(str(value))
 
 
-def passport(entries: dict[str, Any]) -> str:
+def passport(entries: dict[str, Any], config: Config) -> str:
     """How the figure came about, folded away."""
-    filled = {key: _value(value) for key, value in entries.items() if value not in ({}, "", None)}
-    listed = definition_list(filled, "passport-entries")
+    filled = {key: value for key, value in entries.items() if value not in ({}, "", None)}
+    listed = definition_list(
+        {key: _value(value, config) for key, value in filled.items()}, "passport-entries"
+    )
     summary = "<summary>Passport: how this figure was made</summary>"
     return f'<details class="passport">{summary}{listed}</details>'
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter, defaultdict
 from html import escape
 from typing import Any
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.osutil import relative_uri
 from sphinx.writers.html5 import HTML5Translator
 
+from attsvm.claims import plain
 from companion.site import figures, results
-from companion.site.mime import ThemeImage
+from companion.site.maths import prose
+from companion.site.mime import theme_image
 from companion.site.text import VERDICTS, badge
 
 NO_CLAIM = "no claim"
@@ -30,38 +30,26 @@ class GalleryDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Note what the page depends on."""
         for folder in ("figures", "claims"):
-            for path in sorted((results.folder(self.env) / folder).glob("*.json")):
+            for path in results.paths(self.env, folder):
                 self.env.note_dependency(str(path))
         return [Gallery()]
-
-
-def _records(translator: HTML5Translator) -> list[dict[str, Any]]:
-    """Figures in the order of the book's pages."""
-    env = translator.builder.env
-    order = {page: place for place, page in enumerate(env.collect_relations())}
-    records = [
-        json.loads(path.read_text(encoding="utf8"))
-        for path in sorted((results.folder(env) / "figures").glob("*.json"))
-    ]
-    inside = [one for one in records if f"book/{one['chapter']}" in order]
-    return sorted(inside, key=lambda one: (order[f"book/{one['chapter']}"], one["name"]))
 
 
 def visit_gallery(translator: HTML5Translator, node: Gallery) -> None:
     """Write the form, which needs the script and is hidden without it, and all figures."""
     env = translator.builder.env
-    judged = results.claims(env)
-    by_chapter: dict[str, dict[str, int]] = {}
-    for record in judged.values():
-        counts = by_chapter.setdefault(record["chapter"], {})
-        counts[record["verdict"]] = counts.get(record["verdict"], 0) + 1
+    by_chapter: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for record in results.claims(env).values():
+        by_chapter[record["chapter"]][record["verdict"]] += 1
     sections: dict[str, str] = {}
     items = []
-    for record in _records(translator):
+    for record in results.figures(env):
+        if f"book/{record['chapter']}" not in env.found_docs:
+            continue
         folder = record["chapter"].split("/")[0]
         title = env.titles.get(f"book/{folder}/index")
         sections[folder] = title.astext() if title is not None else folder
-        items.append((record, folder, by_chapter.get(record["chapter"], {})))
+        items.append((record, folder, by_chapter[record["chapter"]]))
     found = [v for v in VERDICTS if any(v in verdicts for *_, verdicts in items)]
     if any(not verdicts for *_, verdicts in items):
         found.append(NO_CLAIM)
@@ -111,21 +99,16 @@ def _item(
     """One figure: the picture, a heading that links to it in its chapter, and its verdicts."""
     builder = translator.builder
     page = f"book/{record['chapter']}"
-    address = relative_uri(
-        builder.get_target_uri(builder.current_docname), builder.get_target_uri(page)
-    )
+    address = builder.get_relative_uri(builder.current_docname, page)
     title = builder.env.titles.get(page)
     chapter = title.astext() if title is not None else record["chapter"]
-    words = " ".join([record["title"], record["caption"], record["alt"], section, chapter])
+    words = [plain(record["title"]), plain(record["caption"]), record["alt"], section, chapter]
     names = "|".join(verdicts or [NO_CLAIM])
     translator.body.append(
         f'<li class="figure-card" data-section="{escape(folder)}" data-verdicts="{escape(names)}"'
-        f' data-words="{escape(words.lower())}">'
+        f' data-words="{escape(" ".join(words).lower())}">'
     )
-    image = ThemeImage(
-        light=record["files"]["svg"], dark=record["files"]["dark"], alt=record["alt"]
-    )
-    figures.visit_image(translator, image)
+    figures.visit_image(translator, theme_image(record))
     marks = "".join(
         f"<li>{badge(verdict)}{f' <span>× {count}</span>' if count > 1 else ''}</li>"
         for verdict in VERDICTS
@@ -134,24 +117,7 @@ def _item(
     marks = marks or f'<li class="gallery-no-claim">{NO_CLAIM}</li>'
     translator.body.append(
         f'<p class="gallery-title"><a href="{escape(address)}#fig-{record["name"]}">'
-        f"{escape(record['title'])}</a></p>"
+        f"{prose(record['title'], builder.config)}</a></p>"
         f'<p class="gallery-place">{escape(section)} · {escape(chapter)}</p>'
         f'<ul class="gallery-verdicts" aria-label="Verdicts of its chapter">{marks}</ul></li>'
     )
-
-
-def depart_gallery(translator: HTML5Translator, node: Gallery) -> None:
-    """All is written at the start."""
-
-
-def load(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Script and style sheet, on the gallery only."""
-    if tree is None or next(tree.findall(Gallery), None) is None:
-        return
-    app.add_css_file("css/gallery.css", priority=950)
-    app.add_js_file("gallery.js", loading_method="defer", priority=950)
-
-
-def connect(app: Sphinx) -> None:
-    """Register with Sphinx."""
-    app.connect("html-page-context", load)

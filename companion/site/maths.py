@@ -12,6 +12,7 @@ import html
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import dukpy
 from docutils import nodes
@@ -29,6 +30,10 @@ NUMBERED = re.compile(r"\\(begin|end)\{(equation|align|gather|alignat)\}")
 SOURCE = re.compile(r"<annotation.*?</annotation>", re.DOTALL)
 ENDING = "</span></span></span>"
 """How KaTeX closes a formula: its last box, what is for the eye, the whole."""
+CLOSING = ".,;:!?)]’”-–"
+"""Marks that stay with the formula before them."""
+UNBROKEN = re.compile(r"(?<=\d) (?=\d{3}\b|%)| (?=± )|(?<=±) ")
+"""Spaces within numbers, at which no line ends."""
 CALL = "katex.renderToString(dukpy.formula, JSON.parse(dukpy.options))"
 
 
@@ -127,18 +132,37 @@ def text(node: nodes.Node, config: Config) -> str:
     return "".join(parts)
 
 
-def _draw(translator: HTML5Translator, node: nodes.Element, formula: str, display: bool) -> str:
+def inline(formula: str, config: Config, mark: str = "", place: Any = None) -> str:
+    """HTML of a formula in the text, and of the punctuation that must not be parted from it."""
+    drawn = _draw(formula, config, False, place)
+    if mark and drawn.endswith(ENDING):
+        # Once for the ear, after the MathML, and once for the eye, in the last box: lines break
+        # between boxes and behind them.
+        seen = f'<span class="punctuation">{mark}</span>{ENDING}'
+        drawn = drawn.removesuffix(ENDING) + seen
+        drawn = drawn.replace("</math></span>", f"</math>{mark}</span>", 1)
+    else:
+        drawn += mark
+    return f'<span class="math notranslate nohighlight">{drawn}</span>'
+
+
+def prose(text: str, config: Config) -> str:
+    """HTML of a line of text with formulas between dollar signs: claims, numbers, ledgers."""
+    pieces = re.split(rf"\$([^$]+)\$([{re.escape(CLOSING)}]*)", text)
+    pieces[::3] = [UNBROKEN.sub("\xa0", html.escape(piece, quote=False)) for piece in pieces[::3]]
+    for place in range(1, len(pieces), 3):
+        mark = html.escape(pieces[place + 1])
+        pieces[place : place + 2] = [inline(pieces[place], config, mark), ""]
+    return "".join(pieces)
+
+
+def _draw(formula: str, config: Config, display: bool, place: Any) -> str:
     try:
-        return engine(translator.builder.config).draw(formula, display=display)
+        return engine(config).draw(formula, display=display, output=config.companion_formulas)
     except FormulaError as error:
-        LOGGER.warning(
-            "page %s: formula %r cannot be drawn: %s",
-            translator.builder.current_docname,
-            " ".join(node.astext().split()),
-            error,
-            location=_place(node),
-        )
-        return f"<code>{html.escape(node.astext())}</code>"
+        words = " ".join(formula.split())
+        LOGGER.warning("formula %r cannot be drawn: %s", words, error, location=place)
+        return f"<code>{html.escape(formula)}</code>"
 
 
 def _place(node: nodes.Node) -> nodes.Node:
@@ -150,19 +174,10 @@ def _place(node: nodes.Node) -> nodes.Node:
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
-    """A formula in the text, and the punctuation mark that must not be parted from it."""
-    drawn = _draw(translator, node, node.astext(), display=False)
-    if mark := html.escape(node.get("mark", "")):
-        if drawn.endswith(ENDING):
-            # Once for the ear, after the MathML, and once for the eye, in the last box: lines break
-            # between boxes and behind them.
-            seen = f'<span class="punctuation">{mark}</span>{ENDING}'
-            drawn = drawn.removesuffix(ENDING) + seen
-            drawn = drawn.replace("</math></span>", f"</math>{mark}</span>", 1)
-        else:
-            drawn += mark
-    opening = translator.starttag(node, "span", "", CLASS="math notranslate nohighlight")
-    translator.body.append(f"{opening}{drawn}</span>")
+    """A formula in the text."""
+    mark = html.escape(node.get("mark", ""))
+    config = translator.builder.config
+    translator.body.append(inline(node.astext(), config, mark, _place(node)))
     raise nodes.SkipNode
 
 
@@ -176,7 +191,7 @@ def visit_display(translator: HTML5Translator, node: nodes.math_block) -> None:
         translator.body.append(f'<span class="eqno">({get_node_equation_number(translator, node)})')
         translator.add_permalink_ref(node, "Link to this equation")
         number = "</span>"
-    drawn = _draw(translator, node, _source(node), display=True)
+    drawn = _draw(_source(node), translator.builder.config, True, _place(node))
     translator.body.append(f'{opening}{number}<div class="formula scrolls">{drawn}</div></div>\n')
     raise nodes.SkipNode
 
@@ -202,6 +217,7 @@ def _configure(app: Sphinx, config: Config) -> None:
 
 def connect(app: Sphinx) -> None:
     """Register the renderer."""
+    app.add_config_value("companion_formulas", "htmlAndMathml", "html", types=(str,))
     app.add_config_value("companion_macros", {}, "html", types=(dict,))
     app.add_html_math_renderer(RENDERER, (visit_inline, None), (visit_display, None))
     app.connect("config-inited", _configure)

@@ -2,11 +2,8 @@
 
 ``figures.publish`` and ``claims.report`` display one output in several mime types.  Plain Jupyter
 shows the SVG or the text of it.  MyST-NB finds :class:`CompanionRenderer` through the entry point
-group ``myst_nb.mime_renderers`` and takes the record instead: it becomes a :class:`FigureCard` or a
-:class:`ClaimBox`.  How the two look is the business of the rest of this
-extension.
-
-This module imports docutils only, so that it costs nothing where no page is built.
+group ``myst_nb.mime_renderers`` and takes the record instead.  This module imports docutils only,
+so that it costs nothing where no page is built.
 """
 
 from __future__ import annotations
@@ -29,6 +26,7 @@ __all__ = [
     "ThemeImage",
     "claim_box",
     "figure_card",
+    "theme_image",
 ]
 
 FIGURE_MIME = "application/vnd.attsvm.figure+json"
@@ -54,6 +52,12 @@ class ClaimBox(nodes.General, nodes.Element):
     """A judged claim; holds ``record`` and one paragraph, the statement."""
 
 
+def theme_image(record: dict[str, Any]) -> ThemeImage:
+    """The picture of a figure record."""
+    files = record["files"]
+    return ThemeImage(light=files["svg"], dark=files["dark"], alt=record["alt"])
+
+
 def figure_card(record: dict[str, Any], inline: Inline, *, bare: bool = False) -> FigureCard:
     """Build the node of a figure record.
 
@@ -73,10 +77,8 @@ def figure_card(record: dict[str, Any], inline: Inline, *, bare: bool = False) -
         With a docutils figure inside, so that numbering and cross references work as for any
         other figure.
     """
-    image = ThemeImage(
-        light=record["files"]["svg"], dark=record["files"]["dark"], alt=record["alt"]
-    )
-    title = nodes.strong(record["title"], record["title"].rstrip(".") + ".")
+    image = theme_image(record)
+    title = nodes.strong("", "", *inline(record["title"].rstrip(".") + "."))
     caption = nodes.caption("", "", title, nodes.Text(" "), *inline(record["caption"]))
     figure: nodes.figure = (
         Illustration("", image, caption) if bare else nodes.figure("", image, caption)
@@ -115,11 +117,7 @@ class CompanionRenderer:
                 markdown.nested_render_text(text, data.line or 0, inline=True)
             return list(holder.children)
 
-        node: FigureCard | ClaimBox
-        if data.mime_type == FIGURE_MIME:
-            node = figure_card(dict(data.content), parse)
-            markdown.document.note_explicit_target(node[0])
-        else:
-            node = claim_box(dict(data.content), parse)
-            markdown.document.note_explicit_target(node)
+        make = figure_card if data.mime_type == FIGURE_MIME else claim_box
+        node = make(dict(data.content), parse)
+        markdown.document.note_explicit_target(node[0] if make is figure_card else node)
         return [node]

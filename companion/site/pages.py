@@ -32,12 +32,24 @@ ON_DEMAND = {
     "copybutton": 'class="highlight',
 }
 """Part of the name of a script or style sheet → what a page contains that has use for it."""
+ASSETS = {
+    'class="bibtex"': ("css/cite.css", "cite.js"),
+    '<details class="instances"': ("css/instances.css", "instances.js"),
+    '<ul class="gallery">': ("css/gallery.css", "gallery.js"),
+    # Plain scripts, each building on those before it: browsers refuse modules on a page from disk.
+    '<div class="explorer">': (
+        "explorer/explorer.css",
+        *(f"explorer/{name}.js" for name in ("solver", "descent", "state", "view", "controls")),
+    ),
+}
+"""What a page contains → the style sheets and scripts that it then loads."""
 STYLES = ("tokens", "type", "page", "boxes", "code", "figures", "claims", "landing", "print")
 
 
 def connect(app: Sphinx) -> None:
     """Hook into the build."""
     app.connect("config-inited", _configure)
+    app.connect("html-page-context", _load)
     app.connect("html-page-context", _clean, priority=900)
     app.connect("html-page-context", _describe, priority=900)
 
@@ -48,6 +60,16 @@ def _configure(app: Sphinx, config: Config) -> None:
     for name in STYLES:
         app.add_css_file(f"css/{name}.css", priority=900)
     app.add_js_file("companion.js", loading_method="defer", priority=900)
+
+
+def _load(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Style sheets and scripts of what only some pages have."""
+    for mark, files in ASSETS.items():
+        for file in files if mark in context.get("body", "") else ():
+            if file.endswith(".css"):
+                app.add_css_file(file, priority=950)
+            else:
+                app.add_js_file(file, loading_method="defer", priority=950)
 
 
 def _clean(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:

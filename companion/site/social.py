@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -31,10 +30,7 @@ def site(app: Sphinx) -> str:
 
 def main_figure(app: Sphinx, page: str) -> dict[str, Any] | None:
     """The record of a page's main figure: its own, its section's first, or the landing page's."""
-    files = sorted((results.folder(app.env) / "figures").glob("*.json"))
-    records = [json.loads(path.read_text(encoding="utf8")) for path in files]
-    order = {name: place for place, name in enumerate(app.env.collect_relations())}
-    records.sort(key=lambda record: order.get(f"book/{record['chapter']}", len(order)))
+    records = results.figures(app.env)
     folder = page.rpartition("/")[0]
     for fits in (
         lambda record: f"book/{record['chapter']}" == page,

@@ -6,16 +6,11 @@ import re
 from typing import Any
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_proof.nodes import proof_node
 
-from companion.site.mime import ClaimBox, FigureCard
-from companion.site.scorecard import Row
-from companion.site.text import formal
-
-CLOSING = ".,;:!?)]’”-–"
+from companion.site.maths import CLOSING
 
 
 class KeepPunctuation(SphinxPostTransform):
@@ -35,56 +30,6 @@ class KeepPunctuation(SphinxPostTransform):
             if rest != text:
                 formula["mark"] = text[: len(text) - len(rest)]
                 follower.parent.replace(follower, nodes.Text(rest))
-
-
-VERBATIM = (
-    nodes.title,
-    nodes.math,
-    nodes.FixedTextElement,
-    nodes.literal,
-    nodes.reference,
-    nodes.field_name,
-    addnodes.desc_signature,
-    addnodes.literal_emphasis,
-)
-"""Names and code, formulas that are drawn already, and links."""
-REFERENCE = "book/api/"
-"""Pages made from docstrings."""
-
-
-class Formulas(SphinxPostTransform):
-    """Claims, captions and docstrings write formulas in plain characters: here is their look."""
-
-    default_priority = 910  # marks have been tied to drawn formulas
-    formats = ("html",)
-
-    def run(self, **_: Any) -> None:
-        """Replace what is no plain text, except in code, links, and drawn formulas."""
-        holders = list(self.document.findall(self._has_formulas))
-        if self.env.docname.startswith(REFERENCE):
-            holders = [self.document]
-        for holder in holders:
-            for text in list(holder.findall(nodes.Text)):
-                if not self._is_verbatim(text, holder):
-                    shown = nodes.raw("", formal(text.astext()), format="html")
-                    text.parent.replace(text, shown)
-
-    @staticmethod
-    def _has_formulas(node: nodes.Node) -> bool:
-        if isinstance(node, nodes.caption):
-            return isinstance(node.parent.parent, FigureCard)
-        return isinstance(node, (ClaimBox, Row))
-
-    @staticmethod
-    def _is_verbatim(text: nodes.Text, holder: nodes.Node) -> bool:
-        parent = text.parent
-        while parent is not holder:
-            # In docstrings what is strong is the name of a parameter.
-            name = isinstance(parent, nodes.strong) and isinstance(holder, nodes.document)
-            if name or isinstance(parent, VERBATIM):
-                return True
-            parent = parent.parent
-        return False
 
 
 NUMBERED = re.compile(

@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -78,9 +77,6 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }  # fmt: skip
 
     booktools.edit(root, fill, "01-demo/mean")
-    # The book's own engine for formulas.
-    katex = Path("companion", "site", "katex")
-    shutil.copytree(booktools.REPOSITORY / katex, root / katex)
     booktools.add_chapter(root, "01-demo/fails", "numbers = [1, 2]\nnumbers[size + 4]")
     return root
 
@@ -116,7 +112,7 @@ def test_a_chapter_with_other_parameters(attsvm: Runner) -> None:
     out = attsvm.folder / "out"
     assert done.returncode == 0, done.stderr
     assert "01-demo/mean: size = 2\n" in done.stdout
-    assert "tiny.mean  fails: 168.7 ± 0.5 (n = 12)" in done.stdout
+    assert "tiny.mean  fails: 168.7 ± 0.5 (12 instances)" in done.stdout
     assert "the verdicts are shown, not compared" in done.stdout
     assert done.stdout.splitlines()[-1] == str(out / "mean.html")
     assert sorted(path.name for path in out.iterdir()) == [
@@ -151,7 +147,9 @@ def test_the_page_needs_nothing_else(attsvm: Runner) -> None:
     assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!data:|#)", text)
     assert "<script" not in text and "@import" not in text and "url(" not in text
     # Formulas are drawn, code is left alone, directives of the book are gone.
-    assert text.count("<math") == 3 and "<code>$HOME</code>" in text
+    assert text.count("<math") == 3
+    text = re.sub(r"</?(?:a|span|em)\b[^>]*>", "", text)
+    assert re.search(r"<code[^>]*>\$HOME</code>", text)
     assert "$$" not in text and ":::" not in text and "{eq}" not in text and "{cite}" not in text
     assert "Try it" in text and "See (1)." in text and "[somebody]" in text
     assert "The mean of squares is small." in text and "166" not in text

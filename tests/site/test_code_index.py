@@ -7,7 +7,6 @@ import functools
 import importlib
 import pkgutil
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from bs4 import BeautifulSoup, Tag
 
 import attsvm
 from attsvm.claims import registry
-
-sys.path.append(str(smallbook.EXTENSIONS))
 from companion.site import register
 
 REGISTER = register.read(smallbook.REPOSITORY)

@@ -46,30 +46,6 @@ def test_claim_box_and_role(build: Build) -> None:
     assert 'id="claim-local-direction"' in page(site)
 
 
-def test_formulas_in_plain_characters(build: Build) -> None:
-    """Statement, criterion and caption show letters leaning, powers raised, indices lowered."""
-    site, warnings = build(
-        figure=figure_record(caption="At d = 10 the ridge is 2.2e-16, see panel (d) and `n = 3`."),
-        claim=claim_record(
-            statement="For n = 5 the product K Q' tends to W_mm, Newton's way.",
-            criterion="share with ‖W‖_F ≥ .5: at least -1",
-        ),
-    )
-    html = page(site)
-    assert not warnings
-    nbsp = "\xa0"
-    for part in (
-        f"<i>d</i>{nbsp}={nbsp}10",
-        f"2.2{nbsp}×{nbsp}10<sup>−16</sup>",
-        "panel (d)",
-        '<span class="pre">n</span> <span class="pre">=</span>',
-        f"For <i>n</i>{nbsp}={nbsp}5 the product <i>KQ</i><sup>⊤</sup> tends to",
-        "<i>W</i><sub>mm</sub>, Newton",
-        f"‖<i>W</i>‖<sub>F</sub>{nbsp}≥{nbsp}0.5: at least −1",
-    ):
-        assert part in html, part
-
-
 def test_a_long_ledger_is_folded(build: Build) -> None:
     """Its sums are seen; the lines stand in the fold, all of them."""
     rows = [{"label": f"n={k}", "drawn": 10, "fates": {"kept": 9, "lost": 1}} for k in range(13)]

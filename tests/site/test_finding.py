@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +20,6 @@ from pybtex.database import parse_string
 
 from companion.build.layout import Layout
 from companion.ship import serve
-
-sys.path.append(str(smallbook.EXTENSIONS))
 from companion.site import citation, launch
 
 CITATION = yaml.safe_load((smallbook.REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))

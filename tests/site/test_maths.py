@@ -105,11 +105,33 @@ def test_marks_stay_with_their_formula(build: Build) -> None:
 def test_captions_and_claims(build: Build) -> None:
     """Formulas of records, which no page holds as text, are drawn too."""
     site, warnings = build(
-        figure=figure_record(caption=r"Direction of $W^{\mathrm{svm}}$."),
-        claim=claim_record(statement=r"The rank is at most $\min(n, d)$."),
+        figure=figure_record(
+            title="A curve of $W$",
+            caption=r"Direction of $W^{\mathrm{svm}}$.",
+            ledger=[{"label": "$n = 5$", "drawn": 1, "fates": {"kept": 1}}],
+        ),
+        claim=claim_record(
+            place="Section 5, $Q$",
+            statement=r"The rank is at most $\min(n, d)$.",
+            criterion=r"share with $\|W_\mathrm{mm}\|_F ≥ 10^{-7}$: at most 20 000",
+            why="a rate of $1/R$",
+            certified={"value": 3e-7, "halfwidth": 0, "n": 1},
+        ),
     )
     assert not warnings
     soup = BeautifulSoup(page(site), "html.parser")
+    assert "$" not in soup.select_one("article").get_text()  # type: ignore[union-attr]
+    for where, seen in (
+        ("figcaption strong", "W."),
+        (".ledger th", "n=5"),
+        (".claim-place", "Q"),
+        (".claim-numbers", "3×10−7,"),
+        (".claim-facts dd", "∥Wmm∥F≥10−7:"),
+        (".claim-facts div + div dd", "1/R"),
+        (".verdict-lines", "min(n,d)"),
+    ):
+        assert _seen(soup.select_one(f"{where} .math")) == seen  # type: ignore[arg-type]
+    assert "20\xa0000" in soup.select_one(".claim-facts").get_text()  # type: ignore[union-attr]
     assert _seen(soup.select_one("figcaption .math")) == "Wsvm."  # type: ignore[arg-type]
     assert "min(n,d)." in _seen(soup.select_one(".claim-statement .math"))  # type: ignore[arg-type]
 
@@ -137,11 +159,10 @@ def test_macros(build: Build) -> None:
 def test_what_cannot_be_drawn_is_named(
     build: Build, formula: str, reason: str, display: bool
 ) -> None:
-    """A warning, which fails the book, with page, formula and reason; the source is shown."""
+    """A warning, which fails the book, with its place, formula and reason; the source is shown."""
     dollars = "$$" if display else "$"
     soup, warnings = _other(build, f"# Other\n\nSee\n\n{dollars}{formula}{dollars}\n")
     assert "other.md" in warnings
-    assert "page book/other" in warnings
     assert repr(formula) in warnings
     assert reason in warnings
     assert soup.select_one(".math code").get_text() == formula  # type: ignore[union-attr]

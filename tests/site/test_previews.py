@@ -6,16 +6,13 @@ import base64
 import gzip
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
-import smallbook
 from browsing import Server, open_page, visitor
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page
 
-sys.path.append(str(smallbook.EXTENSIONS))
 from companion.site.previews import cut
 
 CALL = re.compile(r'attsvmPreviews\("([\w/-]+)", "([\w+/=]+)"\);\n')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,7 +84,6 @@ def _shown(mime: str, record: dict[str, Any]) -> nbformat.NotebookNode:
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     """Build a book of one chapter and two pages; give its folder and the warnings."""
-    monkeypatch.setattr(sys, "path", [str(smallbook.EXTENSIONS), *sys.path])
 
     def run(
         figure: dict[str, Any] | None = None,
@@ -124,7 +122,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
             source,
             tmp_path,
             **{
-                "extensions": ["myst_nb", "companion"],
+                "extensions": ["myst_nb", "companion.site"],
                 "myst_enable_extensions": ["amsmath", "colon_fence", "dollarmath"],
                 **(config or {}),
             },
