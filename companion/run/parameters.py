@@ -190,8 +190,10 @@ def _bound(text: str) -> float | str:
         return ast.literal_eval(plain)
     except (ValueError, SyntaxError):
         for node in ast.walk(ast.parse(plain, mode="eval")):
-            called = isinstance(node, ast.Call) and getattr(node.func, "id", "")
-            if not isinstance(node, ARITHMETIC) or called not in (False, "max", "min"):
+            allowed = isinstance(node, ARITHMETIC)
+            if isinstance(node, ast.Call):
+                allowed = isinstance(node.func, ast.Name) and node.func.id in ("max", "min")
+            if not allowed:
                 raise ValueError(f"the bound {text!r} cannot be understood") from None
         return plain
 
@@ -266,7 +268,7 @@ def _entry(parameter: Parameter, value: Any) -> Any:
         read = float(read)
     if type(read) is not kind:
         raise ArgumentError(parameter.name, KINDS[kind], str(value))
-    if kind is float and not math.isfinite(read):
+    if isinstance(read, float) and not math.isfinite(read):
         raise ArgumentError(parameter.name, "a finite number", str(value))
     return read
 
