@@ -130,7 +130,7 @@ def _params(options: argparse.Namespace) -> int:
             "type": parameter.type,
             "default": parameter.default,
             "full": parameter.full,
-            "range": str(parameter.range),
+            "range": parameter.limits,
             "meaning": parameter.meaning,
         }
         for parameter in parameters_of(chapter)
@@ -157,7 +157,7 @@ def _run(options: argparse.Namespace) -> int:
     given |= parameters.assignments(options.p)
     values = parameters.check(known, given, options.profile)
     profile = "" if options.profile == "quick" else options.profile
-    words = [chapter.name, profile, single.slug({key: values[key] for key in given})]
+    words = [chapter.name, profile, parameters.slug({key: values[key] for key in given})]
     default = Path("attsvm-runs") / "_".join(filter(None, words))
     folder = Path(options.output or default).expanduser().absolute()
     done = single.run(
@@ -177,17 +177,19 @@ def _report(done: Run) -> int:
     """Print the verdicts of a run; the exit code that follows from them."""
     from companion.run.page import estimate
 
-    changed = ", ".join(f"{name} = {value}" for name, value in done.changed.items())
+    record = done.record
+    changed = ", ".join(f"{name} = {value}" for name, value in record["changed"].items())
     state = "" if done.fresh else " (done before; --force executes it again)"
-    print(f"{done.record['chapter']}: {changed or 'profile ' + done.record['profile']}{state}")
-    width = max((len(claim["id"]) for claim in done.claims), default=0)
-    for claim in done.claims:
+    print(f"{record['chapter']}: {changed or 'profile ' + record['profile']}{state}")
+    claims = record["claims"]
+    width = max((len(claim["id"]) for claim in claims), default=0)
+    for claim in claims:
         print(f"  {claim['id']:<{width}}  {claim['verdict']}: {estimate(claim['certified'])}")
-    for note in done.record["notes"]:
+    for note in record["notes"]:
         print(f"  Note: {note}")
-    surprises = [claim for claim in done.claims if claim["verdict"] != claim["expected"]]
+    surprises = [claim for claim in claims if claim["verdict"] != claim["expected"]]
     code = OK
-    if not done.claims:
+    if not claims:
         print("This chapter judges no claims.")
     elif changed:
         print("Parameters were changed: the verdicts are shown, not compared with the registered.")

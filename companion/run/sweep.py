@@ -9,17 +9,22 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from attsvm import records
 from attsvm.claims import plain
 from attsvm.errors import ArgumentError
-from companion.run import page, parameters, single
+from companion.run import page, parameters
 from companion.run.parameters import Parameter, shown
+from companion.run.single import RECORD
+from companion.run.tables import claim_rows, html_table, write_claims
 
 __all__ = ["Point", "points", "run_all", "write_index", "write_table"]
 
@@ -48,7 +53,7 @@ class Point:
     @property
     def record(self) -> dict[str, Any] | None:
         """Content of ``run.json``; None if the run is not finished."""
-        path = self.folder / single.RECORD
+        path = self.folder / RECORD
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     def __str__(self) -> str:
@@ -101,7 +106,7 @@ def points(
         given = dict(zip(axes, combination, strict=True))
         complete = parameters.check(known, given, profile)
         chosen = {name: complete[name] for name in axes}
-        point = Point(chosen, complete, folder / "runs" / (single.slug(chosen) or "standard"))
+        point = Point(chosen, complete, folder / "runs" / (parameters.slug(chosen) or "standard"))
         if point.folder in found:
             raise ArgumentError("-p", "each point once", f"{point} twice")
         found[point.folder] = point
@@ -135,65 +140,57 @@ def run_all(command: Sequence[str], todo: Sequence[Point], jobs: int) -> dict[Pa
     dict
         What the points that failed said, by folder.
     """
-    waiting = list(todo)
-    running: list[tuple[Point, subprocess.Popen[bytes], Path]] = []
     failed: dict[Path, str] = {}
-    done = 0
-    with tempfile.TemporaryDirectory() as scratch:
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(_failure, command, point): point for point in todo}
         try:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    point = waiting.pop(0)
-                    running.append((point, *_start(command, point, Path(scratch))))
-                time.sleep(0.05)
-                for item in [item for item in running if item[1].poll() is not None]:
-                    running.remove(item)
-                    point, process, log = item
-                    said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-                    done += 1
-                    state = "done"
-                    # A verdict that is not the registered one is a finding, not a failure.
-                    if process.returncode != 0 and point.record is None:
-                        errors = [line for line in said if line.startswith("attsvm: ")]
-                        words = (errors or said[-1:] or ["no word of why"])[-1]
-                        failed[point.folder] = words.removeprefix("attsvm: ")
-                        state = f"FAILED: {failed[point.folder]}"
-                    print(f"{done}/{len(todo)}  {point}: {state}", file=sys.stderr, flush=True)
-        finally:
-            for _, process, _ in running:
-                process.terminate()
-            for _, process, _ in running:
-                process.wait()
+            for number, ended in enumerate(as_completed(running), start=1):
+                point, said = running[ended], ended.result()
+                if said:
+                    failed[point.folder] = said
+                state = f"FAILED: {said}" if said else "done"
+                print(f"{number}/{len(todo)}  {point}: {state}", file=sys.stderr, flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in psutil.Process().children():
+                child.terminate()
+            raise
     return failed
 
 
-def _start(
-    command: Sequence[str], point: Point, scratch: Path
-) -> tuple[subprocess.Popen[bytes], Path]:
-    file = scratch / f"{point.folder.name}.json"
-    file.write_text(json.dumps(dict(point.chosen)), encoding="utf-8")
-    log = file.with_suffix(".log")
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [*command, "--params", str(file), "--output", str(point.folder)],
+def _failure(command: Sequence[str], point: Point) -> str:
+    """Run one point; why it failed, in a line, or nothing."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".json") as file:
+        json.dump(dict(point.chosen), file)
+        file.flush()
+        done = subprocess.run(
+            [*command, "--params", file.name, "--output", str(point.folder)],
             stdin=subprocess.DEVNULL,
-            stdout=stream,
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
             # Ctrl-C is for the sweep, which then ends its runs.
             start_new_session=True,
         )
-    return process, log
+    # A verdict that is not the registered one is a finding, not a failure.
+    if done.returncode == 0 or point.record is not None:
+        return ""
+    said = done.stdout.strip().splitlines()
+    errors = [line for line in said if line.startswith("attsvm: ")]
+    return (errors or said[-1:] or ["no word of why"])[-1].removeprefix("attsvm: ")
 
 
 def write_table(path: Path, known: Sequence[Parameter], done: Sequence[Point]) -> None:
     """All measured claims of a sweep as one tidy CSV: parameters, claim, side, numbers, verdict."""
-    rows = []
-    for point in done:
-        record = point.record
-        if record is not None:
-            values = {name: shown(value) for name, value in record["parameters"].items()}
-            rows += [(values, row) for row in single.claim_rows(record)]
-    single.write_table(path, [parameter.name for parameter in known], rows)
+    rows = [
+        {name: shown(value) for name, value in record["parameters"].items()} | row
+        for point in done
+        if (record := point.record) is not None
+        for row in claim_rows(record)
+    ]
+    write_claims(path, rows, [parameter.name for parameter in known])
 
 
 def write_index(
@@ -213,61 +210,48 @@ def write_index(
         What went wrong, by folder.
     """
     names = list(done[0].chosen) if done else []
-    claims: dict[str, str] = {}
+    claims: dict[str, str] = {}  # statements by id
+    runs: list[list[str]] = []
     for point in done:
-        for claim in (point.record or {"claims": []})["claims"]:
-            claims[claim["id"]] = claim["statement"]
-    head = "".join(f'<th scope="col"><code>{html.escape(name)}</code></th>' for name in names)
+        record = point.record
+        if record is None or point.folder in failed:
+            said = html.escape(failed.get(point.folder, "not finished"))
+            cells = ["–", f'<span class="changed">{said}</span>']
+        else:
+            claims |= {claim["id"]: claim["statement"] for claim in record["claims"]}
+            target = Path(os.path.relpath(point.folder / record["main"], path.parent)).as_posix()
+            link = f'<a href="{html.escape(target)}">{html.escape(record["main"])}</a>'
+            counts = Counter(claim["verdict"] for claim in record["claims"])
+            verdicts = ", ".join(f"{count} × {word}" for word, count in counts.items())
+            cells = [link, verdicts or "no claims"]
+        runs.append([*_values_of(point), *cells])
     parts = [
         f"<h1>Sweep of {html.escape(chapter)}</h1>",
         f"<p>{len(done)} runs; all measured numbers are in "
         '<a href="claims.csv">claims.csv</a>.</p>',
         "<h2>Runs</h2>",
-        f'<table><thead><tr>{head}<th scope="col">Run</th><th scope="col">Verdicts</th></tr>'
-        "</thead><tbody>",
-        *(_run_row(point, path.parent, failed) for point in done),
-        "</tbody></table>",
+        html_table([*names, "Run", "Verdicts"], runs, numbers=len(names)),
     ]
+    head = [*names, "Certified", "As published", "Verdict"]
     for name, statement in claims.items():
+        rows = [[*_values_of(point), *_measured(point, name)] for point in done]
         parts += [
             f"<h2>{html.escape(name)}</h2><p>{html.escape(plain(statement))}</p>",
-            f'<table><thead><tr>{head}<th scope="col">Certified</th>'
-            '<th scope="col">As published</th><th scope="col">Verdict</th></tr></thead><tbody>',
-            *(_claim_row(point, name) for point in done),
-            "</tbody></table>",
+            html_table(head, rows, numbers=len(names) + 2),
         ]
     text = page.document(f"Sweep of {chapter}", "\n".join(parts))
     records.write_bytes(path, text.encode())
 
 
-def _cells(point: Point) -> str:
-    return "".join(
-        f'<td class="number">{html.escape(shown(value))}</td>' for value in point.chosen.values()
-    )
+def _values_of(point: Point) -> list[str]:
+    return [html.escape(shown(value)) for value in point.chosen.values()]
 
 
-def _run_row(point: Point, home: Path, failed: Mapping[Path, str]) -> str:
-    record = point.record
-    if record is None or point.folder in failed:
-        said = failed.get(point.folder, "not finished")
-        link, verdicts = "–", f'<span class="changed">{html.escape(said)}</span>'
-    else:
-        target = Path(os.path.relpath(point.folder / record["main"], home)).as_posix()
-        link = f'<a href="{html.escape(target)}">{html.escape(record["main"])}</a>'
-        words = [claim["verdict"] for claim in record["claims"]]
-        counts = {word: words.count(word) for word in dict.fromkeys(words)}
-        verdicts = ", ".join(f"{count} × {word}" for word, count in counts.items()) or "no claims"
-    return f"<tr>{_cells(point)}<td>{link}</td><td>{verdicts}</td></tr>"
-
-
-def _claim_row(point: Point, name: str) -> str:
-    record = point.record or {"claims": []}
-    claim = next((claim for claim in record["claims"] if claim["id"] == name), None)
-    if claim is None:
-        return f'<tr>{_cells(point)}<td colspan="3">not measured</td></tr>'
-    sides = [
-        "–" if claim[side] is None else page.estimate(claim[side])
-        for side in ("certified", "as_published")
-    ]
-    cells = "".join(f'<td class="number">{html.escape(side)}</td>' for side in sides)
-    return f"<tr>{_cells(point)}{cells}<td>{html.escape(claim['verdict'])}</td></tr>"
+def _measured(point: Point, name: str) -> list[str]:
+    """Both estimates and the verdict of a claim."""
+    for claim in (point.record or {"claims": []})["claims"]:
+        if claim["id"] == name:
+            sides = (claim["certified"], claim["as_published"])
+            estimates = ["–" if side is None else page.estimate(side) for side in sides]
+            return [html.escape(text) for text in (*estimates, claim["verdict"])]
+    return ["not measured", "–", "–"]

@@ -62,7 +62,7 @@ def _drift(options: argparse.Namespace) -> int:
     print(drift.markdown_text(lines, moves, SHOWN), end="")
     if options.output is not None:
         for name, text in (
-            ("drift.csv", drift.csv_text(moves)),
+            ("drift.csv", moves.to_csv(index=False, na_rep="nan", lineterminator="\n")),
             ("drift.md", drift.markdown_text(lines, moves)),
             ("index.html", drift.html_text(lines, moves)),
         ):

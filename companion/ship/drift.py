@@ -6,23 +6,36 @@ furthest first.
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attsvm.errors import ArgumentError
+import numpy as np
+import pandas as pd
 
-__all__ = ["Move", "Results", "changed_verdicts", "compare", "csv_text", "html_text",
-           "markdown_text", "read", "summary"]  # fmt: skip
+from attsvm.errors import ArgumentError
+from companion.run import page
+from companion.run.tables import html_table
+
+__all__ = [
+    "Results",
+    "changed_verdicts",
+    "compare",
+    "html_text",
+    "markdown_text",
+    "read",
+    "summary",
+]
 
 PROTOCOLS = {"certified": "certified", "as_published": "as published"}
 PLACES = ("claims", "_static/results/claims", "html/_static/results/claims")
+COLUMNS = ("claim", "chapter", "quantity", "protocol", "old", "new", "difference", "relative",
+           "halfwidth", "old verdict", "new verdict")  # fmt: skip
+SURPRISES = ("verdict changed", "missing")
 
 
 @dataclass(frozen=True)
@@ -39,57 +52,6 @@ class Results:
 
     claims: Mapping[str, Mapping[str, Any]]
     versions: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Move:
-    """One measured number, before and after.
-
-    Attributes
-    ----------
-    claim, chapter, quantity
-        What was measured, and where.
-    protocol
-        "certified" or "as published".
-    old, new
-        The numbers; nan where a build has none.
-    halfwidth
-        Half the width of the older number's interval; 0 for a single measurement.
-    old_verdict, new_verdict
-        The verdicts on the claim; "" where a build did not judge it.
-    """
-
-    claim: str
-    chapter: str
-    quantity: str
-    protocol: str
-    old: float
-    new: float
-    halfwidth: float
-    old_verdict: str
-    new_verdict: str
-
-    @property
-    def difference(self) -> float:
-        """New minus old; nan if one is missing, 0 if both are the same infinity."""
-        return 0.0 if self.old == self.new else self.new - self.old
-
-    @property
-    def relative(self) -> float:
-        """Size of the difference in terms of the larger of the two numbers, from 0 to 2."""
-        scale = max(abs(self.old), abs(self.new))
-        return abs(self.difference) / scale if self.difference and scale else abs(self.difference)
-
-    @property
-    def state(self) -> str:
-        """ "verdict changed", "missing", "new", "moved" or "same"."""
-        if not self.new_verdict or (math.isnan(self.new) and not math.isnan(self.old)):
-            return "missing"
-        if not self.old_verdict or (math.isnan(self.old) and not math.isnan(self.new)):
-            return "new"
-        if self.old_verdict != self.new_verdict:
-            return "verdict changed"
-        return "moved" if self.difference else "same"
 
 
 def read(folder: str | Path, argument: str = "folder") -> Results:
@@ -124,7 +86,7 @@ def read(folder: str | Path, argument: str = "folder") -> Results:
             versions |= passport.get("versions", {})
     if not claims:
         raise ArgumentError(argument, "a folder with results of a build (claims/*.json)", str(root))
-    return Results(claims, dict(sorted(versions.items())))
+    return Results(claims, versions)
 
 
 def _record(path: Path, argument: str) -> dict[str, Any]:
@@ -137,84 +99,86 @@ def _record(path: Path, argument: str) -> dict[str, Any]:
     return record
 
 
-def compare(old: Results, new: Results) -> list[Move]:
-    """All numbers of two builds side by side, those of changed verdicts and large moves first."""
-    moves = []
+def compare(old: Results, new: Results) -> pd.DataFrame:
+    """All numbers of two builds side by side, those of changed verdicts and large moves first.
+
+    Returns
+    -------
+    DataFrame
+        A row for each claim and protocol.  ``old`` and ``new`` are nan where a build has no such
+        number, the verdicts "" where it did not judge the claim.  ``relative`` is the size of the
+        difference in terms of the larger of the two numbers, from 0 to 2; ``halfwidth`` is half the
+        width of the older number's interval, 0 for a single measurement; ``state`` is "verdict
+        changed", "missing", "new", "moved" or "same".
+    """
+    rows = []
     for name in sorted(set(old.claims) | set(new.claims)):
         before, after = old.claims.get(name, {}), new.claims.get(name, {})
         known = before or after
         for key, protocol in PROTOCOLS.items():
             one, other = before.get(key) or {}, after.get(key) or {}
             if one or other:
-                moves.append(
-                    Move(
-                        claim=name,
-                        chapter=known.get("chapter", ""),
-                        quantity=known.get("quantity", ""),
-                        protocol=protocol,
-                        old=float(one.get("value", math.nan)),
-                        new=float(other.get("value", math.nan)),
-                        halfwidth=float(one.get("halfwidth", 0.0)),
-                        old_verdict=before.get("verdict", ""),
-                        new_verdict=after.get("verdict", ""),
-                    )
-                )
-    order = {"verdict changed": 0, "missing": 1, "new": 2}
-    return sorted(
-        moves, key=lambda move: (order.get(move.state, 3), -_known(move.relative), move.claim)
-    )
+                about = [name, known.get("chapter", ""), known.get("quantity", ""), protocol]
+                values = [float(side.get("value", math.nan)) for side in (one, other)]
+                numbers = [*values, 0.0, 0.0, float(one.get("halfwidth", 0.0))]
+                verdicts = [before.get("verdict", ""), after.get("verdict", "")]
+                rows.append([*about, *numbers, *verdicts])
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    # Two infinities of one sign are the same number.
+    table["difference"] = (table.new - table.old).mask(table.old == table.new, 0.0)
+    size = table.difference.abs()
+    scale = np.maximum(table.old.abs(), table.new.abs())
+    table["relative"] = (size / scale).mask(size == 0, 0.0)
+    was, judged = table["old verdict"], table["new verdict"]
+    states = {
+        "missing": (judged == "") | (table.new.isna() & table.old.notna()),
+        "new": (was == "") | (table.old.isna() & table.new.notna()),
+        "verdict changed": was != judged,
+        "moved": table.difference != 0,
+    }
+    table["state"] = np.select(list(states.values()), list(states), "same")
+    rank = table.state.map({"verdict changed": 0, "missing": 1, "new": 2}).fillna(3)
+    order = pd.DataFrame({"rank": rank, "size": -table.relative.fillna(0.0), "claim": table.claim})
+    order = order.sort_values(["rank", "size", "claim"], kind="stable")
+    return table.loc[order.index].reset_index(drop=True)
 
 
-def _known(value: float) -> float:
-    return 0.0 if math.isnan(value) else value
-
-
-def changed_verdicts(moves: Iterable[Move]) -> list[str]:
+def changed_verdicts(moves: pd.DataFrame) -> list[str]:
     """Ids of the claims whose verdict is another one or is missing, sorted."""
-    states = ("verdict changed", "missing")
-    return sorted({move.claim for move in moves if move.state in states})
+    return sorted(set(moves.claim[moves.state.isin(SURPRISES)]))
 
 
-def summary(old: Results, new: Results, moves: Sequence[Move]) -> list[str]:
+def summary(old: Results, new: Results, moves: pd.DataFrame) -> list[str]:
     """The outcome in a few lines of plain text."""
-    compared = [move for move in moves if move.state in ("verdict changed", "moved", "same")]
-    same = sum(not move.difference for move in compared)
-    tiny = sum(move.relative <= 1e-9 for move in compared)
-    changed = changed_verdicts(moves)
-    lines = [
-        f"{len(compared)} numbers of {len(set(old.claims) & set(new.claims))} claims compared: "
-        f"{same} identical, {tiny} within 1e-9, {sum(m.relative > 0.01 for m in compared)} moved "
-        "by more than 1 %."
-    ]
-    lines.append(f"Verdicts changed or missing: {', '.join(changed) if changed else 'none'}.")
-    names = sorted(set(old.versions) | set(new.versions))
+    both = moves[moves.state.isin(["verdict changed", "moved", "same"])]
     versions = [
         f"{name} {old.versions.get(name, '–')} → {new.versions.get(name, '–')}"
-        for name in names
+        for name in sorted(set(old.versions) | set(new.versions))
         if old.versions.get(name) != new.versions.get(name)
     ]
-    lines.append(f"Versions: {', '.join(versions) if versions else 'the same'}.")
-    return lines
+    return [
+        f"{len(both)} numbers of {len(set(old.claims) & set(new.claims))} claims compared: "
+        f"{(both.difference == 0).sum()} identical, {(both.relative <= 1e-9).sum()} within 1e-9, "
+        f"{(both.relative > 0.01).sum()} moved by more than 1 %.",
+        f"Verdicts changed or missing: {', '.join(changed_verdicts(moves)) or 'none'}.",
+        f"Versions: {', '.join(versions) or 'the same'}.",
+    ]
 
 
-COLUMNS = ("claim", "chapter", "quantity", "protocol", "old", "new", "difference", "relative",
-           "halfwidth", "old verdict", "new verdict", "state")  # fmt: skip
-HEAD = ("claim", "protocol", "old", "new", "difference", "in half-widths", "verdict")
-
-
-def _row(move: Move) -> tuple[str, ...]:
-    verdict = move.new_verdict or "–"
-    if move.old_verdict != move.new_verdict:
-        verdict = f"{move.old_verdict or '–'} → {verdict}"
-    widths = abs(move.difference) / move.halfwidth if move.halfwidth > 0 else math.nan
-    return (
-        move.claim,
-        move.protocol,
-        _number(move.old),
-        _number(move.new),
-        _number(move.difference, 2),
-        _number(widths, 2),
-        verdict,
+def _shown(moves: pd.DataFrame) -> pd.DataFrame:
+    """The moves as people read them: all cells are text."""
+    before, after = (moves[f"{which} verdict"].replace("", "–") for which in ("old", "new"))
+    widths = moves.difference.abs() / moves.halfwidth.where(moves.halfwidth > 0)
+    return pd.DataFrame(
+        {
+            "claim": moves.claim,
+            "protocol": moves.protocol,
+            "old": moves.old.map(_number),
+            "new": moves.new.map(_number),
+            "difference": moves.difference.map(lambda value: _number(value, 2)),
+            "in half-widths": widths.map(lambda value: _number(value, 2)),
+            "verdict": after.where(before == after, before + " → " + after),
+        }
     )
 
 
@@ -222,7 +186,7 @@ def _number(value: float, digits: int = 8) -> str:
     return "–" if math.isnan(value) else f"{value:.{digits}g}".replace("-", "−")
 
 
-def markdown_text(lines: Sequence[str], moves: Sequence[Move], limit: int | None = None) -> str:
+def markdown_text(lines: Sequence[str], moves: pd.DataFrame, limit: int | None = None) -> str:
     """The table in Markdown: all numbers that are not the same, or the first so many.
 
     Parameters
@@ -234,71 +198,38 @@ def markdown_text(lines: Sequence[str], moves: Sequence[Move], limit: int | None
     limit
         Rows to show at most.
     """
-    changed = [move for move in moves if move.state != "same"]
-    shown = changed[:limit]
-    rows = [HEAD, tuple("---" for _ in HEAD), *(_row(move) for move in shown)]
-    table = "\n".join("| " + " | ".join(row) + " |" for row in rows) if shown else ""
-    more = f"{len(changed) - len(shown)} more moved less." if len(changed) > len(shown) else ""
-    return "\n\n".join(part for part in ("\n".join(lines), table, more) if part) + "\n"
+    changed = moves[moves.state != "same"]
+    table = _shown(changed[:limit])
+    rows = [table.columns, ["---"] * len(table.columns), *table.to_numpy()] if len(table) else []
+    more = len(changed) - len(table)
+    parts = [
+        "\n".join(lines),
+        "\n".join(f"| {' | '.join(row)} |" for row in rows),
+        f"{more} more moved less." if more else "",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def csv_text(moves: Sequence[Move]) -> str:
-    """Every number in full precision, as CSV."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for move in moves:
-        writer.writerow(
-            [move.claim, move.chapter, move.quantity, move.protocol]
-            + [repr(v) for v in (move.old, move.new, move.difference, move.relative)]
-            + [repr(move.halfwidth), move.old_verdict, move.new_verdict, move.state]
-        )
-    return stream.getvalue()
-
-
-PAGE = """\
-<!doctype html>
-<html lang="en-GB">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Drift of the claims' numbers</title>
-<style>
-:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }}
-body {{ max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }}
-div {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .25rem .75rem; text-align: left; border-bottom: 1px solid #8886; }}
-tr.changed {{ font-weight: 600; }}
-</style>
-</head>
-<body>
-<main>
-<h1>Drift of the claims' numbers</h1>
-{lines}
-<div>
-<table>
-<thead><tr>{head}</tr></thead>
-<tbody>
-{rows}
-</tbody>
-</table>
-</div>
-</main>
-</body>
-</html>
-"""
-
-
-def html_text(lines: Sequence[str], moves: Sequence[Move]) -> str:
+def html_text(lines: Sequence[str], moves: pd.DataFrame) -> str:
     """A page of its own with the summary and every number."""
-    rows = []
-    for move in moves:
-        cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in _row(move))
-        mark = ' class="changed"' if move.state in ("verdict changed", "missing") else ""
-        rows.append(f'<tr{mark} title="{html.escape(move.quantity)}">{cells}</tr>')
-    return PAGE.format(
-        lines="\n".join(f"<p>{html.escape(line)}</p>" for line in lines),
-        head="".join(f'<th scope="col">{name}</th>' for name in HEAD),
-        rows="\n".join(rows),
-    )
+    title = "Drift of the claims' numbers"
+    table = _shown(moves)
+    tags = [
+        f'<tr{mark} title="{html.escape(quantity)}">'
+        for mark, quantity in zip(
+            moves.state.isin(SURPRISES).map({True: ' class="changed"', False: ""}),
+            moves.quantity,
+            strict=True,
+        )
+    ]
+    body = [
+        f"<h1>{title}</h1>",
+        *(f"<p>{html.escape(line)}</p>" for line in lines),
+        html_table(
+            list(table),
+            [[html.escape(cell) for cell in row] for row in table.to_numpy()],
+            numbers=len(table.columns),
+            tags=tags,
+        ),
+    ]
+    return page.document(title, "<main>\n" + "\n".join(body) + "\n</main>")

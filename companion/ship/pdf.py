@@ -8,7 +8,6 @@ import re
 import shutil
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -17,6 +16,7 @@ from companion.build.guard import exclusive
 from companion.build.layout import Layout, commit
 from companion.build.progress import Progress
 from companion.errors import BuildError
+from companion.ship import last_site
 from companion.ship.stitch import Part, outline, stitch
 
 __all__ = ["NAME", "make"]
@@ -75,55 +75,56 @@ def make(layout: Layout) -> Path:
     """
     progress = Progress()
     with exclusive(layout, progress.say):
-        if not (layout.site / "index.html").is_file():
-            raise BuildError(f"no site in {layout.site}", ["build it first: attsvm build"])
+        site = last_site(layout)
         try:
             toc = yaml.safe_load(layout.toc.read_text(encoding="utf-8"))
-            document, parts = stitch(layout.site, outline(toc), _front(layout))
+            document, parts = stitch(site, outline(toc), _front(layout))
             layout.work.mkdir(parents=True, exist_ok=True)
-            source = layout.work / "book.html"
+            source, made = layout.work / "book.html", layout.work / NAME
             source.write_text(document, encoding="utf-8")
             progress.say(f"Printing {len(parts)} pages of the site")
-            target = layout.site / NAME
-            made = layout.work / NAME
-            count = _print(layout, source, made, parts)
-            os.replace(made, target)
+            count = _print(site, source, made, parts)
+            os.replace(made, site / NAME)
         finally:
             shutil.rmtree(layout.work, ignore_errors=True)
-        _offer(layout.site, count, target.stat().st_size)
-        progress.say(f"Done: {count} pages, {target.stat().st_size / 1e6:.1f} MB")
-    return target
+        size = f"{count} pages, {(site / NAME).stat().st_size / 1e6:.1f} MB"
+        _offer(site, size)
+        progress.say(f"Done: {size}")
+    return site / NAME
 
 
 def _front(layout: Layout) -> str:
     """The title page."""
     config = yaml.safe_load(layout.config.read_text(encoding="utf-8"))
-    title, _, subtitle = str(config["title"]).partition(", ")
-    times = layout.site / "_static" / "results" / "times.json"
-    profile = json.loads(times.read_text(encoding="utf-8"))["profile"]
-    logo = (layout.site / "_static" / "logo.svg").absolute().as_uri()
-    address = escape(config["repository"]["url"])
+    title, _, subtitle = escape(str(config["title"])).partition(", ")
+    static = layout.site / "_static"
+    times = json.loads((static / "results" / "times.json").read_text(encoding="utf-8"))
+    logo = static / "logo.svg"
+    image = f'<img src="{logo.absolute().as_uri()}" alt="">' if logo.is_file() else ""
+    address = escape(config.get("repository", {}).get("url", ""))
     # As on the pages: no link to a repository that is not open yet.
     published = config["sphinx"]["config"].get("companion_published", True)
-    source = f'Source: <a href="{address}">{address}</a>. ' if published else ""
+    source = f'Source: <a href="{address}">{address}</a>. ' if published and address else ""
+    # The licences, as at the foot of every page.
+    foot = re.sub(r"</?p>|<!--.*?-->", "", config.get("html", {}).get("extra_footer", ""))
     note = (
         f"Version {escape(__version__)}, state {commit(layout.root)[:12]}, executed with profile "
-        f"“{escape(profile)}”. Printed from the pages of the site, which also holds what is left "
-        "out here: folded code, the passport of every figure, its data, and the explorer. "
-        f"{source}Prose and figures CC BY 4.0, code MIT."
+        f"“{escape(times['profile'])}”. Printed from the pages of the site, which also holds what "
+        "is left out here: folded code, the passport of every figure, its data, and what is "
+        f"interactive. {source}{foot}"
     )
     return (
-        f'<header class="front"><img src="{logo}" alt=""><p class="front-title">{escape(title)}</p>'
-        f'<p class="front-subtitle">{escape(subtitle)}</p><p>{escape(str(config["author"]))}</p>'
+        f'<header class="front">{image}<p class="front-title">{title}</p>'
+        f'<p class="front-subtitle">{subtitle}</p><p>{escape(str(config["author"]))}</p>'
         f'<p class="front-note">{note}</p></header>'
     )
 
 
-def _print(layout: Layout, source: Path, target: Path, parts: list[Part]) -> int:
+def _print(site: Path, source: Path, target: Path, parts: list[Part]) -> int:
     """Print twice: the second time the contents know the pages. Gives the number of pages."""
     try:
-        import pikepdf  # noqa: F401  # needed at the end: better to miss it before the work
-        import pypdf  # noqa: F401
+        import pikepdf
+        import pypdf  # noqa: F401  # needed in between: better to miss it before the work
         from playwright.sync_api import Error, sync_playwright
     except ImportError as error:
         raise BuildError("printing needs the extra pdf", ['pip install "attsvm[pdf]"']) from error
@@ -138,38 +139,29 @@ def _print(layout: Layout, source: Path, target: Path, parts: list[Part]) -> int
             page.set_default_timeout(300_000)
             page.goto(source.absolute().as_uri(), wait_until="load")
             page.emulate_media(media="print")
-            for name in TIMES:
-                if (script := layout.site / "_static" / name).is_file():
+            for script in (site / "_static" / name for name in TIMES):
+                if script.is_file():
                     page.add_script_tag(path=script)
             page.evaluate(UNLINKED)
-            missing = page.evaluate(MEASURE)
-            if missing:
+            if missing := page.evaluate(MEASURE):
                 raise BuildError("pictures could not be printed", missing)
-            options: dict[str, Any] = {
-                "path": str(target),
-                "prefer_css_page_size": True,
-                "print_background": True,
-                "outline": True,
-                "tagged": True,
-            }
-            page.pdf(**options)
+
+            def write() -> None:
+                # The format counts where no style sheet names one.
+                page.pdf(path=target, format="A4", prefer_css_page_size=True,
+                         print_background=True, outline=True, tagged=True)  # fmt: skip
+
+            write()
             page.evaluate(NUMBER, _places(target, parts)[0])
-            page.pdf(**options)
+            write()
             browser.close()
-        _pack(target)
     except Error as error:
-        raise BuildError(
-            "the browser could not print the book", str(error).splitlines()[:3]
-        ) from error
+        said = str(error).splitlines()[:3]
+        raise BuildError("the browser could not print the book", said) from error
+    # The browser leaves its tags uncompressed: the same document in half the bytes.
+    with pikepdf.open(target, allow_overwriting_input=True) as document:
+        document.save(target, object_stream_mode=pikepdf.ObjectStreamMode.generate)
     return _places(target, parts)[1]
-
-
-def _pack(pdf: Path) -> None:
-    """Write the same document in half the bytes: the browser leaves its tags uncompressed."""
-    import pikepdf
-
-    with pikepdf.open(pdf, allow_overwriting_input=True) as document:
-        document.save(pdf, object_stream_mode=pikepdf.ObjectStreamMode.generate)
 
 
 def _places(pdf: Path, parts: list[Part]) -> tuple[dict[str, int], int]:
@@ -178,27 +170,24 @@ def _places(pdf: Path, parts: list[Part]) -> tuple[dict[str, int], int]:
 
     reader = PdfReader(pdf)
     named = {name.removeprefix("/"): place for name, place in reader.named_destinations.items()}
-    lost = [part.page for part in parts if part.anchor not in named]
-    if lost:
-        raise BuildError("parts of the book are not in the PDF", lost)
-    places = {}
+    places: dict[str, int] = {}
     for part in parts:
-        number = reader.get_destination_page_number(named[part.anchor])
+        place = named.get(part.anchor)
+        number = None if place is None else reader.get_destination_page_number(place)
         if number is None:
             raise BuildError(f"page {part.page}: its place in the PDF is not known")
         places[part.anchor] = number + 1
     return places, len(reader.pages)
 
 
-def _offer(site: Path, count: int, size: int) -> None:
+def _offer(site: Path, size: str) -> None:
     """Link the PDF wherever a page has a place for it."""
     for path in sorted(site.rglob("*.html")):
         text = path.read_text(encoding="utf-8")
-        if "<!--book-pdf-->" not in text:
-            continue
-        address = Path(os.path.relpath(site / NAME, path.parent)).as_posix()
-        link = (
-            f'<!--book-pdf--><a href="{address}" download>The whole book as PDF</a> '
-            f"({count} pages, {size / 1e6:.1f} MB)<!--/book-pdf-->"
-        )
-        path.write_text(MARKS.sub(link, text), encoding="utf-8")
+        if "<!--book-pdf-->" in text:
+            address = Path(os.path.relpath(site / NAME, path.parent)).as_posix()
+            link = (
+                f'<!--book-pdf--><a href="{address}" download>The whole book as PDF</a> '
+                f"({size})<!--/book-pdf-->"
+            )
+            path.write_text(MARKS.sub(link, text), encoding="utf-8")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from companion.build.layout import Layout
 from companion.errors import BuildError
+from companion.ship import last_site
 
 __all__ = ["server"]
 
@@ -23,16 +24,10 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer as the hosts of static sites do: what is not there gets the page for that."""
         page = Path(self.directory) / "404.html"
-        if code != HTTPStatus.NOT_FOUND or not page.is_file():
-            super().send_error(code, message, explain)
-            return
-        body = page.read_bytes()
-        self.send_response(code)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        if code == HTTPStatus.NOT_FOUND and page.is_file():
+            # Formatted by `%` with the reason, for which this page has no place.
+            self.error_message_format = page.read_text(encoding="utf-8").replace("%", "%%")
+        super().send_error(code, message, explain)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         if not str(code).startswith(("2", "3")):
@@ -54,9 +49,7 @@ def server(layout: Layout, host: str, port: int) -> http.server.ThreadingHTTPSer
     BuildError
         If there is no site yet, or the port is taken.
     """
-    if not (layout.site / "index.html").is_file():
-        raise BuildError(f"no site in {layout.site}", ["build it first: attsvm build"])
-    handler = functools.partial(_Handler, directory=str(layout.site))
+    handler = functools.partial(_Handler, directory=str(last_site(layout)))
     try:
         return http.server.ThreadingHTTPServer((host, port), handler)
     except OSError as error:

@@ -6,9 +6,10 @@ between pages become links inside the document, and what only makes sense on a s
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from companion.errors import BuildError
 
 if TYPE_CHECKING:
-    from bs4 import BeautifulSoup, Tag
+    from bs4 import Tag
 
 __all__ = ["Part", "outline", "stitch"]
 
@@ -55,11 +56,9 @@ def outline(toc: dict[str, Any]) -> list[Part]:
     parts: list[Part] = []
 
     def walk(entry: dict[str, Any], depth: int) -> None:
-        name = entry.get("file") or entry.get("root")
-        if name and not str(name).startswith(LEFT_OUT):
-            page = PurePosixPath(str(name))
-            page = page.with_suffix("") if page.suffix in (".md", ".ipynb") else page
-            parts.append(Part(str(page), depth))
+        name = str(entry.get("file") or entry.get("root") or "")
+        if name and not name.startswith(LEFT_OUT):
+            parts.append(Part(name.removesuffix(".md").removesuffix(".ipynb"), depth))
         for key in ("parts", "chapters", "sections", "entries"):
             for child in entry.get(key, ()):
                 walk(child, depth if key in ("parts", "chapters") else depth + 1)
@@ -94,8 +93,10 @@ def stitch(site: Path, parts: Sequence[Part], front: str) -> tuple[str, list[Par
     """
     from bs4 import BeautifulSoup
 
-    bodies, titled = [], []
-    known = {part.page: part for part in parts}
+    bodies: list[str] = []
+    titled: list[Part] = []
+    sheets: list[str] = []
+    anchors = {part.page: part.anchor for part in parts}
     for part in parts:
         path = site / f"{part.page}.html"
         if not path.is_file():
@@ -105,96 +106,88 @@ def stitch(site: Path, parts: Sequence[Part], front: str) -> tuple[str, list[Par
         heading = article.select_one("h1") if article else None
         if article is None or heading is None:
             raise BuildError(f"page {part.page}: has no article with a heading to print")
+        if not bodies:
+            sheets = [
+                _address(site, part, str(link["href"]))
+                for link in soup.select("link[rel=stylesheet]")
+            ]
         for name in article.select(SCREEN_ONLY):
             name.decompose()
-        title = heading.get_text().replace("\u200b", "").strip()
-        titled.append(Part(part.page, part.depth, title))
+        titled.append(replace(part, title=heading.get_text().replace("\u200b", "").strip()))
         _demote(article, part.depth)
-        _localise(article, part, known, site)
+        _localise(article, part, anchors, site)
         bodies.append(
             f'<section class="part depth-{part.depth}" id="{part.anchor}" '
             f'style="page: {part.anchor}">{article.decode_contents()}</section>'
         )
-    return _document(site, front, titled, bodies), titled
+    sheets.append(_address(site, Part("", 0), "_static/css/paper.css"))
+    return _document(sheets, front, titled, bodies), titled
 
 
 def _demote(article: Tag, depth: int) -> None:
     """Headings of a page below another page's are one level lower, in the outline too."""
-    for level in range(6, 0, -1):
-        for heading in article.select(f"h{level}"):
-            names = [str(name) for name in heading.get_attribute_list("class") if name]
-            heading["class"] = " ".join([*names, f"print-h{level}"])
-            heading.name = f"h{min(level + depth, 6)}"
+    for heading in article.select("h1, h2, h3, h4, h5, h6"):
+        level = int(heading.name[1])
+        names = [str(name) for name in heading.get_attribute_list("class") if name]
+        heading["class"] = " ".join([*names, f"print-h{level}"])
+        heading.name = f"h{min(level + depth, 6)}"
 
 
-def _localise(article: Tag, part: Part, known: dict[str, Part], site: Path) -> None:
+def _localise(article: Tag, part: Part, anchors: Mapping[str, str], site: Path) -> None:
     """Make anchors unique, links internal, and files absolute."""
-    here = PurePosixPath(part.page).parent
     for tag in article.select("[id]"):
         tag["id"] = f"{part.anchor}-{tag['id']}"
-    for tag in article.select("[for], [aria-labelledby], [aria-describedby]"):
-        for name in ("for", "aria-labelledby", "aria-describedby"):
-            tag.attrs.pop(name, None)
+    for name in ("for", "aria-labelledby", "aria-describedby"):
+        for tag in article.select(f"[{name}]"):
+            del tag[name]
     for image in article.select("img[src]"):
-        image["src"] = _file(site, here, str(image["src"]))
+        image["src"] = _address(site, part, str(image["src"]))
         image["loading"] = "eager"
     for link in article.select("a[href]"):
-        parts = urlsplit(str(link["href"]))
-        if parts.scheme in ("http", "https", "mailto"):
+        target = urlsplit(str(link["href"]))
+        if target.scheme in ("http", "https", "mailto"):
             continue
-        path = os.path.normpath(here / unquote(parts.path)) if parts.path else f"{part.page}.html"
-        target = known.get(path.removesuffix(".html"))
-        if target is None:
+        path = _path(part, target.path) if target.path else f"{part.page}.html"
+        anchor = anchors.get(path.removesuffix(".html"))
+        if anchor is None:
             link.unwrap()  # a file of the site, or a page that is not printed
-        elif parts.fragment:
-            link["href"] = f"#{target.anchor}-{unquote(parts.fragment)}"
         else:
-            link["href"] = f"#{target.anchor}"
+            link["href"] = f"#{anchor}" + f"-{unquote(target.fragment)}" * bool(target.fragment)
     for formula in article.select(".katex"):
         formula["role"] = "math"
 
 
-def _file(site: Path, here: PurePosixPath, address: str) -> str:
-    return (site / os.path.normpath(here / unquote(urlsplit(address).path))).absolute().as_uri()
+def _path(part: Part, address: str) -> str:
+    """What a part's page refers to by a relative address, seen from the site's root."""
+    return os.path.normpath(PurePosixPath(part.page).parent / unquote(urlsplit(address).path))
 
 
-def _document(site: Path, front: str, parts: Sequence[Part], bodies: Sequence[str]) -> str:
+def _address(site: Path, part: Part, address: str) -> str:
+    return (site / _path(part, address)).absolute().as_uri()
+
+
+def _document(
+    sheets: Sequence[str], front: str, parts: Sequence[Part], bodies: Sequence[str]
+) -> str:
     """The long page with a title page and a table of contents, page numbers left open."""
     rows = "".join(
         f'<li class="depth-{part.depth}"><a href="#{part.anchor}">{escape(part.title)}</a>'
         f'<span class="page-number" data-part="{part.anchor}"></span></li>'
         for part in parts
     )
-    sheets = "".join(
-        f'<link rel="stylesheet" href="{path.absolute().as_uri()}">' for path in _sheets(site)
-    )
+    links = "".join(f'<link rel="stylesheet" href="{sheet}">' for sheet in sheets)
     # Each part is a page type of its own, so that its title stands at the head of its pages.
+    # A text of JSON is one of CSS too.
     heads = "".join(
-        f"@page {part.anchor} {{ @top-left {{ content: {_css_string(part.title)}; }} }}\n"
+        f"@page {part.anchor} {{ @top-left {{ content: {json.dumps(part.title, ensure_ascii=False)}"
+        "; } }\n"
         for part in parts
     )
     return (
         '<!DOCTYPE html><html lang="en-GB" data-theme="light" data-mode="light"><head>'
-        f'<meta charset="utf-8"><title>{escape(parts[0].title)}</title>{sheets}'
+        f'<meta charset="utf-8"><title>{escape(parts[0].title)}</title>{links}'
         f'<style>{heads}</style></head><body class="paper"><div class="bd-content">'
         f'<main class="bd-article">{front}<nav class="paper-contents" aria-label="Contents">'
         f'<h1 class="print-h1">Contents</h1><ol>{rows}</ol></nav>{"".join(bodies)}</main>'
         "</div></body></html>"
     )
-
-
-def _sheets(site: Path) -> list[Path]:
-    """The style sheets of the site in the order of its first page, then the one for paper."""
-    from bs4 import BeautifulSoup
-
-    first = site / "book" / "intro.html"
-    soup: BeautifulSoup = BeautifulSoup(first.read_text(encoding="utf-8"), "html.parser")
-    found = [
-        first.parent / unquote(urlsplit(str(link["href"])).path)
-        for link in soup.select("link[rel=stylesheet]")
-    ]
-    return [*found, site / "_static" / "css" / "paper.css"]
-
-
-def _css_string(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

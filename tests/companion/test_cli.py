@@ -164,32 +164,25 @@ def test_serve_without_a_site(book: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "no site in" in capsys.readouterr().err
 
 
-def test_serve_shows_the_site_and_nothing_above_it(book: Path) -> None:
+def test_serve_shows_the_site_and_nothing_above_it(
+    book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     site = book / "_build" / "html"
     site.mkdir(parents=True)
     (site / "index.html").write_text("<p>hello</p>")
     (book / "_build" / "secret").write_text("not for you")
-    server = subprocess.Popen(
-        booktools.command("serve", "--root", book, "--port", 0),
-        env=booktools.settings(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        address = server.stdout.readline().split()[0]
+    with booktools.serving(book) as address:
         assert address.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(address, timeout=30) as page:
             assert page.read() == b"<p>hello</p>"
+            assert page.headers["Cache-Control"] == "no-store"
         with pytest.raises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(f"{address}../secret", timeout=30)
         assert caught.value.code == 404
+        (site / "404.html").write_text("<p>100 % lost</p>")
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"{address}nowhere", timeout=30)
+        assert (caught.value.code, caught.value.read()) == (404, b"<p>100 % lost</p>")
         port = address.rstrip("/").rpartition(":")[2]
-        second = booktools.run("serve", "--root", book, "--port", port)
-        assert second.returncode == 1
-        assert f"cannot listen on 127.0.0.1:{port}" in second.stderr
-    finally:
-        server.terminate()
-        server.communicate(timeout=30)
-    assert server.returncode == 130
+        assert cli.main(["serve", "--root", str(book), "--port", port]) == 1
+        assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attsvm import cli
 from attsvm.errors import ArgumentError
 from companion.ship import drift
 
@@ -60,7 +61,7 @@ def builds(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_every_number_is_compared_and_what_matters_comes_first(builds: tuple[Path, Path]) -> None:
     moves = drift.compare(*(drift.read(folder) for folder in builds))
-    assert [(move.claim, move.protocol, move.state) for move in moves] == [
+    assert list(zip(moves.claim, moves.protocol, moves.state, strict=True)) == [
         ("c.verdict", "certified", "verdict changed"),
         ("d.gone", "certified", "missing"),
         ("f.fresh", "certified", "new"),
@@ -69,17 +70,16 @@ def test_every_number_is_compared_and_what_matters_comes_first(builds: tuple[Pat
         ("a.same", "certified", "same"),
         ("e.both", "certified", "same"),
     ]
-    assert moves[3].difference == 0.5
-    assert moves[3].relative == 0.2
+    assert (moves.difference[3], moves.relative[3]) == (0.5, 0.2)
     assert drift.changed_verdicts(moves) == ["c.verdict", "d.gone"]
 
 
 @given(NUMBERS, NUMBERS)
 def test_difference_vanishes_only_between_equal_numbers(old: float, new: float) -> None:
-    move = drift.Move("a", "", "", "certified", old, new, 0.0, "holds", "holds")
+    one, other = (drift.Results({"a": record("a", value)}, {}) for value in (old, new))
+    move, swapped = drift.compare(one, other).loc[0], drift.compare(other, one).loc[0]
     assert (move.state == "same") == (old == new)
     assert 0 <= move.relative <= 2 or math.isinf(new - old)
-    swapped = drift.Move("a", "", "", "certified", new, old, 0.0, "holds", "holds")
     assert swapped.relative == move.relative
 
 
@@ -107,11 +107,13 @@ def test_command_prints_writes_and_tells_by_its_exit_code(
     assert not page.select("script, link, img")
 
 
-def test_same_build_has_no_drift(builds: tuple[Path, Path]) -> None:
-    done = booktools.run("drift", builds[0], builds[0])
-    assert done.returncode == 0
-    assert "6 numbers of 5 claims compared: 6 identical" in done.stdout
-    assert "|" not in done.stdout
+def test_same_build_has_no_drift(
+    builds: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["drift", str(builds[0]), str(builds[0])]) == 0
+    said = capsys.readouterr().out
+    assert "6 numbers of 5 claims compared: 6 identical" in said
+    assert "|" not in said
 
 
 def test_results_are_found_where_builds_leave_them(builds: tuple[Path, Path]) -> None:
@@ -137,17 +139,22 @@ def test_claim_that_is_there_twice_is_refused(builds: tuple[Path, Path]) -> None
         drift.read(builds[0].parent, "OLD")
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"id": "x"}'])
-def test_what_is_no_record_is_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "new" / "claims").mkdir(parents=True)
-    (tmp_path / "new" / "claims" / "x.json").write_text(content)
-    done = booktools.run("drift", tmp_path / "new", tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("attsvm: OLD: expected records")
-    assert done.stderr.count("\n") == 1
-
-
-def test_folder_without_results_is_refused(tmp_path: Path) -> None:
-    done = booktools.run("drift", tmp_path, tmp_path)
-    assert done.returncode == 2
-    assert "OLD: expected a folder with results of a build (claims/*.json)" in done.stderr
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "records in JSON"),
+        ("[]", "records of claims"),
+        ('{"id": "x"}', "records of claims"),
+        (None, "a folder with results of a build (claims/*.json)"),
+    ],
+)
+def test_what_is_no_result_is_refused(
+    tmp_path: Path, content: str | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "claims").mkdir()
+    if content is not None:
+        (tmp_path / "claims" / "x.json").write_text(content)
+    assert cli.main(["drift", str(tmp_path), str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"attsvm: OLD: expected {said}, got {tmp_path}")
+    assert error.count("\n") == 1

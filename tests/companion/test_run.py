@@ -31,18 +31,6 @@ def squares(seeds):
 found = experiments.run(squares, range(12), chunk=1)
 mean = float(found.table["x"].mean())
 print(found.ledger)"""
-REPORT = """\
-holds = mean < bound
-value = {"value": mean, "halfwidth": 0.5, "low": mean - 0.5, "high": mean + 0.5, "n": 12}
-record = {
-    "id": "tiny.mean", "chapter": "01-demo/mean", "place": "nowhere",
-    "statement": "The mean of squares is small.", "criterion": "mean: below the bound",
-    "quantity": "mean", "why": "why not", "published": None, "certified": value,
-    "as_published": value | {"value": 7.0}, "verdict": "holds" if holds else "fails",
-    "expected": "holds", "reason": "",
-}
-records.write_json(records.context().output / "claims" / "tiny.mean.json", record)
-records.display({"application/vnd.attsvm.claim+json": record, "text/plain": "a claim"})"""
 PARAMETERS = """\
 size = 1  # factor; at least 1; at most 1000
 bound = 50.0  # bound on the mean; above 0
@@ -67,7 +55,8 @@ Set `size = 2`, so that $x = 2s$.
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = booktools.copy_book(tmp_path_factory.mktemp("book"))
-    booktools.add_chapter(root, "01-demo/mean", EXPERIMENT, REPORT)
+    report = booktools.report("01-demo/mean", "tiny.mean", "mean", "mean < bound")
+    booktools.add_chapter(root, "01-demo/mean", EXPERIMENT, report)
 
     def fill(notebook) -> None:
         notebook["cells"][0]["source"] = PROSE

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,17 @@ import companion
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = Path(__file__).parents[1] / "data" / "tinybook"
+WALKS = TINY.with_name("walks")
+"""Another small book, whose subject is not this project's."""
 CHAPTER = "01-demo/line"
 
 Notebook = dict[str, Any]
 
 
-def copy_book(target: Path) -> Path:
-    """A private copy of the tiny book; a space in its path, because people have those."""
+def copy_book(target: Path, book: Path = TINY) -> Path:
+    """A private copy of a book; a space in its path, because people have those."""
     root = target / "a book"
-    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("_build"))
+    shutil.copytree(book, root, ignore=shutil.ignore_patterns("_build"))
     return root
 
 
@@ -78,6 +81,25 @@ def settings(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     return dict(os.environ) | fixed | dict(environment or {})
 
 
+@contextmanager
+def serving(root: Path) -> Iterator[str]:
+    """The address of `attsvm serve` while it runs; it must end by being told to."""
+    server = subprocess.Popen(
+        command("serve", "--root", root, "--port", 0),
+        env=settings(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().split()[0]
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
+    assert server.returncode == 130
+
+
 def build(root: Path, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run `attsvm build` on a book, quick unless told otherwise."""
     return run("build", "--root", root, "--profile", "quick", *arguments, **options)
@@ -119,6 +141,25 @@ def code(source: str, tags: Sequence[str] = ()) -> dict[str, Any]:
         "outputs": [],
         "source": source,
     }
+
+
+def report(chapter: str, name: str, value: str, holds: str) -> str:
+    """Source of a cell that judges a claim which is in no registry: by a value, by a condition.
+
+    Only `attsvm run` and `attsvm sweep` take such a claim; a build refuses it.
+    """
+    return f"""\
+from attsvm import records
+value = {{"value": {value}, "halfwidth": 0.5, "low": 0.0, "high": 0.0, "n": 12}}
+record = {{
+    "id": "{name}", "chapter": "{chapter}", "place": "nowhere",
+    "statement": "The mean of squares is small.", "criterion": "mean: below the bound",
+    "quantity": "mean", "why": "why not", "published": None, "certified": value,
+    "as_published": value | {{"value": 7.0}}, "verdict": "holds" if {holds} else "fails",
+    "expected": "holds", "reason": "",
+}}
+records.write_json(records.context().output / "claims" / "{name}.json", record)
+records.display({{"application/vnd.attsvm.claim+json": record, "text/plain": "a claim"}})"""
 
 
 def add_cell(root: Path, source: str, chapter: str = CHAPTER) -> None:
