@@ -12,9 +12,13 @@ import pytest
 from browsing import Server, browser_path
 from filelock import FileLock
 from handmade import build
+from jaxtyping import install_import_hook
 from playwright.sync_api import Browser, sync_playwright
 
 __all__ = ["build"]
+
+# Before a test module imports the package.
+install_import_hook("attsvm", "shapes.arrays_only")
 
 REPOSITORY = Path(__file__).parents[1]
 FLAGS = [
