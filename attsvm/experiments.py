@@ -108,7 +108,7 @@ def tabulate(
     seeds: Sequence[int],
     *,
     over: Mapping[str, ArrayLike] | None = None,
-    solutions: Sequence[Sequence[Solution | GeneralSolution]] = (),
+    solutions: Sequence[Sequence[Solution | GeneralSolution | None]] = (),
     fate: Sequence[str] | str | None = None,
     label: str = "",
     **columns: Any,
@@ -124,7 +124,8 @@ def tabulate(
         ``{"iteration": run.iterations}``; (records,).
     solutions
         Lists of SVM solutions, (instances,) each, that the quantities rest on.  They decide the
-        fate, and their gaps go into the table for the figure's passport (`svm.evidence`).
+        fate, and their gaps go into the table for the figure's passport (`svm.evidence`); None
+        where there was nothing to solve.
     fate
         What became of each instance, "kept" for all that count; (instances,) or one word for all.
         By default what `selection.fates` says of the solutions, and "kept" without any.

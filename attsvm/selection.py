@@ -270,13 +270,13 @@ def convergence_types(
     return np.where(solved, kinds, "unsolved")
 
 
-def fates(*solutions: Sequence[Solution | GeneralSolution]) -> list[str]:
+def fates(*solutions: Sequence[Solution | GeneralSolution | None]) -> list[str]:
     """What became of each instance: "kept", or the status of the first SVM that was not solved.
 
     Parameters
     ----------
     *solutions
-        One or more lists of equal length, an entry for each instance.
+        Lists of equal length, an entry for each instance; None where there was nothing to solve.
 
     Returns
     -------
@@ -290,7 +290,7 @@ def fates(*solutions: Sequence[Solution | GeneralSolution]) -> list[str]:
     if len({len(s) for s in solutions}) > 1:
         raise ArgumentError("solutions", "lists of equal length", str([len(s) for s in solutions]))
     return [
-        next((str(p.status) for one in group for p in _parts(one) if not p.solved), "kept")
+        next((str(p.status) for one in group if one for p in _parts(one) if not p.solved), "kept")
         for group in zip(*solutions, strict=True)
     ]
 

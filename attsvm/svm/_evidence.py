@@ -27,13 +27,13 @@ _PROGRAMS = {
 _GAP, _TOLERANCE = "gap, ", "tolerance of the gap, "
 
 
-def evidence(*solutions: Iterable[Solution | GeneralSolution]) -> dict[str, FloatArray]:
+def evidence(*solutions: Iterable[Solution | GeneralSolution | None]) -> dict[str, FloatArray]:
     """Gaps and tolerances of solutions, by program, as columns of a table.
 
     Parameters
     ----------
     *solutions
-        Lists of equal length, an entry for each instance.
+        Lists of equal length, an entry for each instance; None where there was nothing to solve.
 
     Returns
     -------
@@ -87,10 +87,11 @@ def passport(
 
 
 def _by_program(
-    group: Sequence[Solution | GeneralSolution],
+    group: Sequence[Solution | GeneralSolution | None],
 ) -> Iterable[tuple[str, FloatArray, FloatArray]]:
-    for program in dict.fromkeys(map(_program, group)):
-        mine = [s if _program(s) == program else None for s in group]
+    programs = [None if s is None else _program(s) for s in group]
+    for program in dict.fromkeys(filter(None, programs)):
+        mine = [s if own == program else None for s, own in zip(group, programs, strict=True)]
         yield (
             program,
             np.array([np.nan if s is None else _gap(s) for s in mine], dtype=np.float64),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attsvm import datasets, svm
+from attsvm import datasets, selection, svm
 
 ACTIVE_SET = "attsvm.svm, active set"
 
@@ -52,3 +52,13 @@ def test_both_parts_of_gen_svm_count():
 def test_without_solutions_there_is_nothing_to_tell():
     assert svm.evidence() == {}
     assert svm.passport() == ({}, {})
+
+
+def test_an_instance_without_a_program_has_no_gap():
+    frobenius = solved()
+    some = [s if k % 2 else None for k, s in enumerate(frobenius)]
+    gaps = svm.evidence(some)[f"gap, Frobenius: {ACTIVE_SET}"]
+    np.testing.assert_array_equal(gaps, [s.gap if s else np.nan for s in some])
+    expected = [str(s.status) if s and not s.solved else "kept" for s in some]
+    assert selection.fates(some) == expected
+    assert svm.evidence([None] * 6) == {}
