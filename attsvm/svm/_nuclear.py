@@ -2,20 +2,20 @@
 
 Three steps: the Frobenius solution as a start, the central path of `_interior` to a few digits, and
 `_polish`, which solves the optimality conditions on the face the path points to by Newton's method
-with the exact curvature (Overton and Womersley 1995): that gives the remaining digits and a W of
+with the exact curvature (:cite:t:`overton1995second`): that gives the remaining digits and a W of
 exactly low rank.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attsvm._linalg import span
+from attsvm._linalg import packed, span, unpacked
 from attsvm._typing import BoolArray, FloatArray
 from attsvm.svm._constraints import Rows
-from attsvm.svm._interior import Path, schur
+from attsvm.svm._interior import Path, blocks, schur
 
 _ITERATIONS = 60
 # Relative gaps at which polishing is tried; the last is as far as the path itself gets.
@@ -38,24 +38,17 @@ class Candidate:
     multipliers: FloatArray
     error: float
 
-
-def _error(found: Candidate) -> float:
-    return found.error
+    def __lt__(self, other: Candidate) -> bool:
+        return self.error < other.error
 
 
 def candidate(rows: Rows, W: FloatArray, multipliers: FloatArray) -> Candidate:
     """Scale W to its smallest margin and measure the gap to b'λ / ‖M(λ)‖_op."""
-    values = rows.values(W)
-    off = 0.0
-    if rows.free is None:
-        factor = float((values / rows.b).min())
-        multipliers = np.maximum(multipliers, 0.0)
-    else:
-        margin = ~rows.free
-        multipliers = np.where(margin, np.maximum(multipliers, 0.0), multipliers)
-        # Equalities beside margins are homogeneous, so that scaling does not touch them.
-        factor = float((values[margin] / rows.b[margin]).min()) if margin.any() else 1.0
-        off = float(np.abs(values - rows.b)[rows.free].max(initial=0.0))
+    values, margin = rows.values(W), ~rows.free
+    multipliers = np.where(margin, np.maximum(multipliers, 0.0), multipliers)
+    # Equalities beside margins are homogeneous, so that scaling does not touch them.
+    factor = float((values[margin] / rows.b[margin]).min()) if margin.any() else 1.0
+    off = float(np.abs(values - rows.b)[rows.free].max(initial=0.0))
     if not factor > 0:
         return Candidate(W, multipliers, np.inf)
     W = W / factor
@@ -74,35 +67,18 @@ def _rest_of_top(M: FloatArray, r: int) -> tuple[FloatArray, FloatArray, FloatAr
     R = Σ_k e_k e_k' / (1 − μ_k) over the k that are not on top, where μ_k, e_k are the eigenvalues
     and eigenvectors of the dilation of M.
     """
-    p, q = M.shape
     U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
     V = Vt.T
-    below = 0.5 / (1.0 + sigma)
-    above = np.zeros_like(sigma)
+    below, above = 0.5 / (1.0 + sigma), np.zeros_like(sigma)
     # A singular value that has met the top one from below would divide by zero.
     above[r:] = 0.5 / np.maximum(1.0 - sigma[r:], 1e-14)
-    R = np.empty((p + q, p + q))
     # Directions outside the singular vectors have eigenvalue 0, weight 1.
-    R[:p, :p] = (U * (above + below - 1.0)) @ U.T + np.eye(p)
-    R[p:, p:] = (V * (above + below - 1.0)) @ V.T + np.eye(q)
-    R[:p, p:] = (U * (above - below)) @ V.T
-    R[p:, :p] = R[:p, p:].T
+    R = blocks(
+        (U * (above + below - 1.0)) @ U.T + np.eye(len(U)),
+        (U * (above - below)) @ V.T,
+        (V * (above + below - 1.0)) @ V.T + np.eye(len(V)),
+    )
     return U[:, :r], V[:, :r], sigma, R
-
-
-def _packed(u: FloatArray, v: FloatArray) -> FloatArray:
-    """(r(r+1)/2, k), the symmetric matrices ½(u_j v_j' + v_j u_j') as columns, isometrically."""
-    r = u.shape[1]
-    row, column = np.triu_indices(r)
-    weight = np.where(row == column, 0.5, np.sqrt(0.5))
-    return (weight * (u[:, row] * v[:, column] + u[:, column] * v[:, row])).T
-
-
-def _unpacked(h: FloatArray, r: int) -> FloatArray:
-    H = np.zeros((r, r))
-    row, column = np.triu_indices(r)
-    H[row, column] = h * np.where(row == column, 1.0, np.sqrt(0.5))
-    return H + H.T - np.diag(np.diag(H))
 
 
 def _solve_symmetric(K: FloatArray, right: FloatArray, reach: float) -> FloatArray:
@@ -143,7 +119,7 @@ def _polish(
     best, previous = Candidate(W, multipliers, np.inf), np.inf
     for _ in range(_NEWTON_STEPS):
         U, V, sigma, R = _rest_of_top(rows.combine(y), r)
-        J = _packed(D @ U, Z @ V)
+        J = packed(D @ U, Z @ V).T
         # The vectors of a cluster of singular values are fixed up to rotation only: H follows them.
         H = U.T @ W @ V
         H = 0.5 * (H + H.T)
@@ -156,27 +132,24 @@ def _polish(
         right = np.concatenate([b - h @ J, np.where(row == column, 1.0 - sigma[row], 0.0)])
         reach = 0.1 * max(float(np.abs(y).max()), float(np.abs(h).max()))
         solution = _solve_symmetric(K, right, reach)
-        H = _unpacked(h + solution[k:], r)
+        H = unpacked(h + solution[k:], r)
         y = y.copy()
         y[active] += solution[:k]
         W = U @ H @ V.T
         found = candidate(rows, W, y)
-        if found.error < best.error:
-            best = found
+        best = min(best, found)
         change = float(np.abs(solution).max())
         if best.error < _ROUNDING or not change < 0.5 * previous:
             break
         previous = change
     # Above the upper limit Newton has not converged: the face is wrong, and nothing to lift.
-    if 0.1 * _ENOUGH < best.error < 1e-4 and rows.free is None:
-        within = (U, V, J)
-        best = min(best, candidate(rows, _lifted(W, D, Z, b, within), y), key=_error)
+    if 0.1 * _ENOUGH < best.error < 1e-4 and rows.plain:
+        within = U, V, J
+        best = min(best, candidate(rows, _lifted(W, D, Z, b, within), y))
         if best.error > 100 * _ENOUGH:
-            best = min(best, candidate(rows, _lifted(W, D, Z, b, None), y), key=_error)
-    pushing = y < 0.0
+            best = min(best, candidate(rows, _lifted(W, D, Z, b, None), y))
+    pushing = (y < 0.0) & ~rows.free
     missing = ~active & (rows.values(W) < rows.b * (1.0 - 1e-9))
-    if rows.free is not None:
-        pushing &= ~rows.free
     return best, (active & ~pushing) | missing
 
 
@@ -206,7 +179,7 @@ def _lifted(
         if within is None:
             W = W + D.T @ ((inverse @ short)[:, None] * Z)
         else:
-            W = W + U @ _unpacked(inverse @ short, U.shape[1]) @ V.T
+            W = W + U @ unpacked(inverse @ short, U.shape[1]) @ V.T
     return W
 
 
@@ -229,7 +202,7 @@ def _settle(path: Path, bias: float) -> Candidate:
     best = Candidate(W, multipliers, np.inf)
     for _ in range(_CORRECTIONS):
         found, corrected = _polish(path.rows, W, multipliers, active, r)
-        best = min(best, found, key=_error)
+        best = min(best, found)
         if best.error < _ENOUGH or (corrected == active).all():
             break
         active = corrected
@@ -249,9 +222,9 @@ def solve_reduced(rows: Rows, start: FloatArray) -> Candidate:
         while len(milestones) > 1 and gap < milestones[0]:
             milestones.pop(0)
         own = candidate(rows, path.W(), path.multipliers)
-        best = min(best, own, _settle(path, 1.0), key=_error)
+        best = min(best, own, _settle(path, 1.0))
         if best.error > _ENOUGH and (not moved or gap < 1e-8):
-            best = min(best, _settle(path, 1e3), key=_error)
+            best = min(best, _settle(path, 1e3))
         if best.error < _ENOUGH or not moved or gap < milestones[-1]:
             break
     return best
@@ -273,7 +246,7 @@ def nuclear_norm(
     if len(rows) == 0:
         return np.zeros((d, d)), start
     left, right = span(rows.D), span(rows.Z)
-    reduced = Rows(rows.D @ left, rows.Z @ right, rows.b, rows.free, rows.norms, rows.scale)
+    reduced = replace(rows, D=rows.D @ left, Z=rows.Z @ right)
     if min(left.shape[1], right.shape[1]) == 1:
         # Everything has rank one, where all norms agree.
         return rows.scale * frobenius, start / float(np.linalg.norm(frobenius))
