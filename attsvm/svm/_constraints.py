@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attsvm import _checks
-from attsvm._typing import Array, ArrayLike, Bool, Float, FloatArray, Int, IntArray
+from attsvm._typing import Array, ArrayLike, Bool, BoolArray, Float, FloatArray, Int, IntArray
 from attsvm.errors import ArgumentError
 
 # Certificates square products of tokens and queries: products of four must not overflow or vanish.
@@ -45,7 +45,7 @@ class Rows:
         """(m,), `norms`, with 1 for 0: multipliers of these rows / lengths are those as given."""
         return np.where(self.norms > 0, self.norms, 1.0)
 
-    def part(self, index: IntArray) -> Rows:
+    def part(self, index: IntArray | BoolArray) -> Rows:
         """Some of the rows."""
         names = ("D", "Z", "b", "free", "norms")
         return replace(self, **{name: getattr(self, name)[index] for name in names})

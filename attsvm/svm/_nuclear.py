@@ -8,6 +8,7 @@ exactly low rank.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -106,12 +107,9 @@ def _polish(
         [Q  J'] [δ]   [b − J'h  ]
         [J  0 ] [η] = [I − Σ_top],     J_j = sym(U1'D_j z_j'V1),  h = H packed, h ← h + η.
 
-    Returns
-    -------
-    best, active
-        The best iterate, and the active set as its signs would have it.
+    Returns the best iterate, and the active set as its signs would have it.
     """
-    D, Z, b = rows.D[active], rows.Z[active], rows.b[active]
+    part = rows.part(active)
     y = np.where(active, multipliers, 0.0)
     k = int(active.sum())
     row, column = np.triu_indices(r)
@@ -119,86 +117,68 @@ def _polish(
     best, previous = Candidate(W, multipliers, np.inf), np.inf
     for _ in range(_NEWTON_STEPS):
         U, V, sigma, R = _rest_of_top(rows.combine(y), r)
-        J = packed(D @ U, Z @ V).T
+        J = packed(part.D @ U, part.Z @ V).T
         # The vectors of a cluster of singular values are fixed up to rotation only: H follows them.
         H = U.T @ W @ V
         H = 0.5 * (H + H.T)
         E = np.vstack([U, V]) * np.sqrt(0.5)
         K = np.zeros((k + len(J), k + len(J)))
-        K[:k, :k] = 2.0 * schur(D, Z, E @ H @ E.T, R)
+        K[:k, :k] = 2.0 * schur(part.D, part.Z, E @ H @ E.T, R)
         K[k:, :k] = J
         K[:k, k:] = J.T
         h = H[row, column] * weight
-        right = np.concatenate([b - h @ J, np.where(row == column, 1.0 - sigma[row], 0.0)])
+        right = np.concatenate([part.b - h @ J, np.where(row == column, 1.0 - sigma[row], 0.0)])
         reach = 0.1 * max(float(np.abs(y).max()), float(np.abs(h).max()))
         solution = _solve_symmetric(K, right, reach)
         H = unpacked(h + solution[k:], r)
         y = y.copy()
         y[active] += solution[:k]
         W = U @ H @ V.T
-        found = candidate(rows, W, y)
-        best = min(best, found)
+        best = min(best, candidate(rows, W, y))
         change = float(np.abs(solution).max())
         if best.error < _ROUNDING or not change < 0.5 * previous:
             break
         previous = change
     # Above the upper limit Newton has not converged: the face is wrong, and nothing to lift.
     if 0.1 * _ENOUGH < best.error < 1e-4 and rows.plain:
-        within = U, V, J
-        best = min(best, candidate(rows, _lifted(W, D, Z, b, within), y))
+        inverse = np.linalg.pinv(J.T, rcond=1e-12)
+        lifted = _lifted(W, part, inverse, lambda h: U @ unpacked(h, r) @ V.T)
+        best = min(best, candidate(rows, lifted, y))
         if best.error > 100 * _ENOUGH:
-            best = min(best, candidate(rows, _lifted(W, D, Z, b, None), y))
+            inverse = np.linalg.pinv(part.gram(), rcond=1e-14, hermitian=True)
+            best = min(best, candidate(rows, _lifted(W, part, inverse, part.combine), y))
     pushing = (y < 0.0) & ~rows.free
     missing = ~active & (rows.values(W) < rows.b * (1.0 - 1e-9))
     return best, (active & ~pushing) | missing
 
 
 def _lifted(
-    W: FloatArray,
-    D: FloatArray,
-    Z: FloatArray,
-    b: FloatArray,
-    within: tuple[FloatArray, FloatArray, FloatArray] | None,
+    W: FloatArray, part: Rows, inverse: FloatArray, step: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
     """W with active margins a few roundings of W above b_j, not just within them.
 
     Rows with a small b_j (long tokens or queries, or a W that is long because the instance is
     nearly infeasible) would otherwise fall short by much in relation, and scaling all of W up for
-    them would cost as much of the gap.  The correction keeps W = U1 H V1', and so its rank, if
-    `within` gives U1, V1 and J; without, it has a few digits more and leaves singular values of
-    rounding size.
+    them would cost as much of the gap.  Steps within U1 H V1' keep the rank of W; others have a few
+    digits more and leave singular values of rounding size.
     """
-    if within is None:
-        inverse = np.linalg.pinv((D @ D.T) * (Z @ Z.T), rcond=1e-14, hermitian=True)
-    else:
-        U, V, J = within
-        inverse = np.linalg.pinv(J.T, rcond=1e-12)
     for _ in range(3):
         rounding = 4.0 * np.finfo(float).eps * float(np.linalg.norm(W))
-        short = b + rounding - ((D @ W) * Z).sum(1)
-        if within is None:
-            W = W + D.T @ ((inverse @ short)[:, None] * Z)
-        else:
-            W = W + U @ unpacked(inverse @ short, U.shape[1]) @ V.T
+        W = W + step(inverse @ (part.b + rounding - part.values(W)))
     return W
 
 
-def _face(path: Path, bias: float = 1.0) -> tuple[BoolArray, int]:
-    """Active constraints and rank: the larger of each pair (λ_j, s_j), (σ_k(W), 1 − σ_k(M)) counts.
-
-    Where strict complementarity fails both tend to 0 together; `bias` > 1 then takes such pairs in.
-    """
-    y, s = path.multipliers, path.s
-    active = path.free | (bias * y > s)
-    sigma = np.linalg.svd(path.rows.combine(y), compute_uv=False)
-    weights = np.linalg.svd(path.W(), compute_uv=False)
-    return active, max(1, int((bias * weights > 1.0 - sigma).sum()))
-
-
 def _settle(path: Path, bias: float) -> Candidate:
-    """Polish on the face the path points to, and on its neighbours while signs come out wrong."""
+    """Polish on the face the path points to, and on its neighbours while signs come out wrong.
+
+    Of each pair (λ_j, s_j), (σ_k(W), 1 − σ_k(M)) the larger counts.  Where strict complementarity
+    fails both tend to 0 together; `bias` > 1 then takes such pairs in.
+    """
     W, multipliers = path.W(), path.multipliers
-    active, r = _face(path, bias)
+    active = path.free | (bias * multipliers > path.s)
+    sigma = np.linalg.svd(path.rows.combine(multipliers), compute_uv=False)
+    weights = np.linalg.svd(W, compute_uv=False)
+    r = max(1, int((bias * weights > 1.0 - sigma).sum()))
     best = Candidate(W, multipliers, np.inf)
     for _ in range(_CORRECTIONS):
         found, corrected = _polish(path.rows, W, multipliers, active, r)
@@ -209,7 +189,7 @@ def _settle(path: Path, bias: float) -> Candidate:
     return best
 
 
-def solve_reduced(rows: Rows, start: FloatArray) -> Candidate:
+def _solve_reduced(rows: Rows, start: FloatArray) -> Candidate:
     """The program in coordinates where differences and queries span everything."""
     path = Path(rows, start)
     best = Candidate(path.W(), path.multipliers, np.inf)
@@ -233,25 +213,18 @@ def solve_reduced(rows: Rows, start: FloatArray) -> Candidate:
 def nuclear_norm(
     rows: Rows, frobenius: FloatArray, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """W (d, d) of least nuclear norm and its multipliers, from those of least Frobenius norm.
+    """W of least nuclear norm and its multipliers, from those of least Frobenius norm.
 
-    Returns
-    -------
-    W
-        (d, d), in the units of the rows as given.
-    multipliers
-        (m,), of the normalised rows, with ‖M(λ)‖_op = 1.
+    W (d, d) is in the units of the rows as given, the multipliers (m,) are those of the normalised
+    rows, with ‖M(λ)‖_op = 1.
     """
-    d = rows.D.shape[1]
-    if len(rows) == 0:
-        return np.zeros((d, d)), start
     left, right = span(rows.D), span(rows.Z)
-    reduced = replace(rows, D=rows.D @ left, Z=rows.Z @ right)
     if min(left.shape[1], right.shape[1]) == 1:
         # Everything has rank one, where all norms agree.
         return rows.scale * frobenius, start / float(np.linalg.norm(frobenius))
+    reduced = replace(rows, D=rows.D @ left, Z=rows.Z @ right)
     # Right-hand sides in units in which the Frobenius solution has size one.
     size = float(np.linalg.norm(reduced.combine(start)))
     reduced.b = rows.b / size
-    found = solve_reduced(reduced, start / size)
+    found = _solve_reduced(reduced, start / size)
     return rows.scale * size * (left @ found.W @ right.T), found.multipliers
