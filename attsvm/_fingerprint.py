@@ -14,6 +14,7 @@ import functools
 import hashlib
 import pathlib
 import types
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,10 +175,9 @@ def _imported(code: types.CodeType) -> set[str]:
     return found
 
 
-def _codes(code: types.CodeType) -> list[types.CodeType]:
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     """A code object and those nested in it (comprehensions, lambdas, inner functions)."""
-    result = [code]
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            result += _codes(constant)
-    return result
+            yield from _codes(constant)

@@ -384,14 +384,9 @@ def _entry(path: Path) -> Entry:
 
 
 def sweep(folder: Path | str) -> list[Entry]:
-    """Remove the entries that cannot be used.
+    """Remove the entries that cannot be used, and say which.
 
     Not for a folder in which another process is writing: its unfinished files would go too.
-
-    Returns
-    -------
-    list of Entry
-        What was removed.
     """
     removed = [entry for entry in entries(folder) if entry.problem]
     for entry in removed:
@@ -400,12 +395,7 @@ def sweep(folder: Path | str) -> list[Entry]:
 
 
 def clear(folder: Path | str) -> tuple[int, int]:
-    """Remove all entries, and the folders they leave empty; other files stay.
-
-    Returns
-    -------
-    tuple of int
-        Number of entries removed, and their bytes.
+    """Remove all entries, and the folders they leave empty; their number and bytes.
 
     Raises
     ------
