@@ -27,9 +27,13 @@ calls: list[list[int]] = []
 class counter:
     """Stands in for a module: what is called through it is known by name, not by content."""
 
-    @staticmethod
-    def note(seeds: list[int]) -> None:
+    stop = False
+
+    @classmethod
+    def note(cls, seeds: list[int]) -> None:
         calls.append(list(seeds))
+        if cls.stop and seeds[0] >= 4:
+            raise KeyboardInterrupt
 
 
 def words(seeds):
@@ -261,29 +265,17 @@ def test_two_processes_share_a_folder(tmp_path: Path) -> None:
     assert len(found) == 60 and not any(entry.problem for entry in found)
 
 
-def interrupted(seeds):
+def stopping(seeds):
     counter.note(seeds)
-    if counter_state["stop"] and seeds[0] >= 4:
-        raise KeyboardInterrupt
     return experiments.tabulate(seeds, x=np.sqrt(seeds))
 
 
-counter_state = {"stop": False}
-
-
-def stopping(seeds):
-    # Through a class: whether to stop is no part of what the experiment is.
-    return holder.interrupted(seeds)
-
-
-class holder:
-    interrupted = staticmethod(interrupted)
-
-
 @pytest.mark.parametrize("cached", [True, False])
-def test_an_interrupted_run_leaves_its_part_and_goes_on(tmp_path: Path, cached: bool) -> None:
+def test_an_interrupted_run_leaves_its_part_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool
+) -> None:
     folder = tmp_path if cached else None
-    counter_state["stop"] = True
+    monkeypatch.setattr(counter, "stop", True)
     with pytest.raises(experiments.Interrupted) as caught:
         run(folder, count=8, function=stopping)
     error = caught.value
@@ -294,7 +286,7 @@ def test_an_interrupted_run_leaves_its_part_and_goes_on(tmp_path: Path, cached: 
     assert part is error.partial
     assert not part.complete and part.seeds == "0..3"
     assert part.ledger.counts() == {"stopping": {"kept": 4}}
-    counter_state["stop"] = False
+    monkeypatch.setattr(counter, "stop", False)
     found = run(folder, count=8, function=stopping)
     assert calls == [[4, 5], [6, 7]]
     assert found.complete and found.table["x"].tolist() == np.sqrt(range(8)).tolist()
