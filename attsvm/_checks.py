@@ -1,8 +1,12 @@
-"""Checks of arguments: each returns the value in the form used here, or says what is wrong."""
+"""Checks of arguments: each returns the value in the form used here, or raises `ArgumentError`.
+
+`name` is the argument's name, for the message; `shape` the lengths of axes, None for any length.
+"""
 
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,22 +26,15 @@ def _described(value: Any) -> str:
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
-def _shape_text(shape: Shape) -> str:
-    return "(" + ", ".join("any" if s is None else str(s) for s in shape) + ")"
-
-
 def _check_shape(name: str, array: NDArray[Any], ndim: int | None, shape: Shape | None) -> None:
-    if ndim is not None and array.ndim != ndim:
-        raise ArgumentError(
-            name, f"an array of {ndim} axes", f"shape {array.shape} ({array.ndim} axes)"
-        )
+    have = array.shape
+    if ndim is not None and len(have) != ndim:
+        raise ArgumentError(name, f"an array of {ndim} axes", f"shape {have} ({len(have)} axes)")
     if shape is not None and (
-        array.ndim != len(shape)
-        or any(
-            want is not None and want != have for want, have in zip(shape, array.shape, strict=True)
-        )
+        len(have) != len(shape) or any(w not in (None, h) for w, h in zip(shape, have, strict=True))
     ):
-        raise ArgumentError(name, f"shape {_shape_text(shape)}", f"shape {array.shape}")
+        text = ", ".join("any" if s is None else str(s) for s in shape)
+        raise ArgumentError(name, f"shape ({text})", f"shape {have}")
 
 
 def _as_array(name: str, value: Any) -> NDArray[Any]:
@@ -51,24 +48,7 @@ def _as_array(name: str, value: Any) -> NDArray[Any]:
 def array(
     name: str, value: Any, *, ndim: int | None = None, shape: Shape | None = None
 ) -> NDArray[np.float64]:
-    """A finite real array in float64.
-
-    Parameters
-    ----------
-    name
-        The argument's name, for the message.
-    value
-        What the caller passed.
-    ndim
-        Number of axes, where it matters.
-    shape
-        Lengths of the axes; ``None`` stands for any length.
-
-    Raises
-    ------
-    ArgumentError
-        If the value is not a real array, has the wrong shape, or holds NaN or infinity.
-    """
+    """A finite real array in float64."""
     read = _as_array(name, value)
     if read.dtype.kind not in "fiu":
         raise ArgumentError(name, "real numbers", _described(read if read.ndim else value))
@@ -88,23 +68,15 @@ def integers(
     low: int | None = None,
     high: int | None = None,
 ) -> NDArray[np.int64]:
-    """An array of whole numbers in [low, high).
-
-    Raises
-    ------
-    ArgumentError
-        If the value is not integral, has the wrong shape, or an entry is out of range.
-    """
+    """An array of whole numbers in [low, high)."""
     read = _as_array(name, value)
     if read.dtype.kind not in "iu":
         raise ArgumentError(name, "whole numbers", _described(read if read.ndim else value))
     _check_shape(name, read, None, shape)
     result = read.astype(np.int64)
     bad = np.zeros(result.shape, dtype=bool)
-    if low is not None:
-        bad |= result < low
-    if high is not None:
-        bad |= result >= high
+    bad |= False if low is None else result < low
+    bad |= False if high is None else result >= high
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         span = f"{'' if low is None else low}..{'' if high is None else high - 1}"
@@ -113,13 +85,7 @@ def integers(
 
 
 def booleans(name: str, value: Any, *, shape: Shape | None = None) -> NDArray[np.bool_]:
-    """An array of truth values.
-
-    Raises
-    ------
-    ArgumentError
-        If the value is not boolean or has the wrong shape.
-    """
+    """An array of truth values."""
     read = _as_array(name, value)
     if read.dtype.kind != "b":
         raise ArgumentError(name, "truth values", _described(read if read.ndim else value))
@@ -128,13 +94,7 @@ def booleans(name: str, value: Any, *, shape: Shape | None = None) -> NDArray[np
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
-    """One of a few words.
-
-    Raises
-    ------
-    ArgumentError
-        If the value is none of them.
-    """
+    """One of a few words."""
     words = list(allowed)
     if not isinstance(value, str) or value not in words:
         raise ArgumentError(name, "one of " + ", ".join(map(repr, words)), _described(value))
@@ -150,34 +110,21 @@ def number(
     below: float | None = None,
     at_most: float | None = None,
 ) -> float:
-    """A finite real number within bounds.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a number, not finite, or out of bounds.
-    """
+    """A finite real number within bounds."""
+    limits = (
+        (above, "above", operator.gt),
+        (at_least, "at least", operator.ge),
+        (below, "below", operator.lt),
+        (at_most, "at most", operator.le),
+    )
+    bounds = [(bound, word, holds) for bound, word, holds in limits if bound is not None]
+    words = " and ".join(f"{word} {bound}" for bound, word, _ in bounds)
+    expected = f"a finite number {words}".strip()
     real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    bounds = [
-        text
-        for bound, text in (
-            (above, f"above {above}"),
-            (at_least, f"at least {at_least}"),
-            (below, f"below {below}"),
-            (at_most, f"at most {at_most}"),
-        )
-        if bound is not None
-    ]
-    expected = " ".join(["a finite number", " and ".join(bounds)]).strip()
     if not real or not np.isfinite(float(value)):
         raise ArgumentError(name, expected, _described(value))
     result = float(value)
-    if (
-        (above is not None and not result > above)
-        or (at_least is not None and not result >= at_least)
-        or (below is not None and not result < below)
-        or (at_most is not None and not result <= at_most)
-    ):
+    if not all(holds(result, bound) for bound, _, holds in bounds):
         raise ArgumentError(name, expected, repr(value))
     return result
 
@@ -188,13 +135,7 @@ def positive(name: str, value: Any) -> float:
 
 
 def integer(name: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
-    """One whole number in [low, high).
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a whole number or out of range.
-    """
+    """One whole number in [low, high)."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_):
         raise ArgumentError(name, "a whole number", _described(value))
     return int(integers(name, np.asarray(int(value)), low=low, high=high))

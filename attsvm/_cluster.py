@@ -50,22 +50,19 @@ def engine(jobs: int | None) -> Iterator[Each]:
     import joblib
 
     backend, _ = joblib.parallel.get_active_backend()
+    # By name: to ask for the class itself would import it.
+    kinds = {base.__name__ for base in type(backend).__mro__}
     address = os.environ.get(ADDRESS)
-    if _is_a(backend, "DaskDistributedBackend"):
+    if "DaskDistributedBackend" in kinds:
         with _clear_errors(backend.client):
             yield functools.partial(_by_dask, backend.client)
     elif address and jobs is None:
         with _connected(address) as client, _clear_errors(client):
             yield functools.partial(_by_dask, client)
-    elif _is_a(backend, "RayBackend"):
+    elif "RayBackend" in kinds:
         yield functools.partial(_by_joblib, -1 if jobs is None else jobs, True)
     else:
         yield functools.partial(_by_joblib, jobs, False)
-
-
-def _is_a(backend: Any, name: str) -> bool:
-    """Whether a backend is of a class that would have to be imported to ask otherwise."""
-    return any(base.__name__ == name for base in type(backend).__mro__)
 
 
 def _by_joblib(
@@ -80,9 +77,8 @@ def _by_joblib(
     # its batch, would be lost with the process. Ray's backend gives results only all at once.
     backend, _ = joblib.parallel.get_active_backend()
     gradual = getattr(backend, "supports_return_generator", False)
-    parallel = joblib.Parallel(
-        n_jobs=jobs, return_as="generator_unordered" if gradual else "list", batch_size=1
-    )
+    order = "generator_unordered" if gradual else "list"
+    parallel = joblib.Parallel(n_jobs=jobs, return_as=order, batch_size=1)
     call = joblib.delayed(_far(function) if far else function)
     results = parallel(call(*each) for each in arguments)
     try:
@@ -126,13 +122,7 @@ def _far(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _alike(wanted: tuple[str, ...], function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a chunk, unless this machine would compute something else.
-
-    Raises
-    ------
-    AttsvmError
-        If the package's source or a version here differs from the caller's.
-    """
+    """Run a chunk, unless this machine would compute something else than the caller's."""
     if identity() != wanted:
         pairs = zip(identity(), wanted, strict=True)
         differing = ", ".join(f"{own} instead of {other}" for own, other in pairs if own != other)
@@ -153,9 +143,9 @@ def _connected(address: str) -> Iterator[Any]:
     try:
         client = distributed.Client(address, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise AttsvmError(
-            f"no Dask scheduler answers at {address!r} ({ADDRESS}): {_first_line(error)}"
-        ) from error
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        text = f"no Dask scheduler answers at {address!r} ({ADDRESS}): {reason}"
+        raise AttsvmError(text) from error
     try:
         yield client
     finally:
@@ -181,7 +171,3 @@ def _clear_errors(client: Any) -> Iterator[None]:
         ) from error
     except (FutureCancelledError, CommClosedError) as error:
         raise AttsvmError(f"the Dask scheduler at {where} is gone; {resume}") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -14,7 +14,8 @@ import functools
 import hashlib
 import pathlib
 import types
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,32 +23,21 @@ from attsvm.errors import ArgumentError
 
 __all__ = ["Fingerprint", "fingerprint"]
 
-_PLAIN = (bool, int, float, complex, str, bytes, slice, pathlib.PurePath)
+_PLAIN = (
+    types.NoneType, types.EllipsisType, bool, int, float, complex, str, bytes, slice, range,
+    pathlib.PurePath,
+)  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class Fingerprint:
-    """What determines a function.
-
-    Attributes
-    ----------
-    digest
-        Hash of bytecode, constants, defaults, closure and the globals it names.
-    modules
-        Full names of the modules whose functions, classes and values it uses.
-    """
+class Fingerprint(NamedTuple):
+    """Hash of a function's code and values, and the modules of what it uses, by full name."""
 
     digest: str
     modules: frozenset[str]
 
 
 def fingerprint(function: Any) -> Fingerprint:
-    """The fingerprint of a function.
-
-    Parameters
-    ----------
-    function
-        Of a notebook, a test or a library, or a `functools.partial` of one.
+    """The fingerprint of a function of a notebook, a test or a library, or a partial of one.
 
     Raises
     ------
@@ -80,25 +70,11 @@ class _Sink:
 def _add(sink: _Sink, value: Any, name: str) -> None:
     """Feed one value, with its kind, into the digest."""
     sink.update(f"<{type(value).__name__}>")
-    if value is None or value is ... or isinstance(value, _PLAIN):
+    if isinstance(value, _PLAIN):
         sink.update(repr(value))
     elif isinstance(value, np.ndarray):
         sink.update(f"{value.dtype.str}{value.shape}")
         sink.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, np.generic):
-        sink.update(repr(value.item()))
-    elif isinstance(value, range):
-        sink.update(repr(value))
-    elif isinstance(value, tuple | list):
-        for i, item in enumerate(value):
-            _add(sink, item, f"{name}[{i}]")
-    elif isinstance(value, set | frozenset):
-        for item in sorted(value, key=repr):
-            _add(sink, item, name)
-    elif isinstance(value, dict):
-        for key in sorted(value, key=repr):
-            _add(sink, key, name)
-            _add(sink, value[key], f"{name}[{key!r}]")
     elif isinstance(value, types.ModuleType):
         sink.named(value.__name__, "")
         # A package may load its modules when they are first used.
@@ -107,32 +83,44 @@ def _add(sink: _Sink, value: Any, name: str) -> None:
         _add_class(sink, value)
     elif isinstance(value, types.BuiltinFunctionType):
         sink.named(value.__module__, value.__qualname__)
-    elif isinstance(value, functools.partial):
-        for part in (value.func, value.args, value.keywords):
-            _add(sink, part, name)
     elif isinstance(value, types.FunctionType):
         _add_function(sink, value, name)
-    elif isinstance(value, staticmethod | classmethod):
-        _add(sink, value.__func__, name)
-    elif isinstance(value, property):
-        for accessor in (value.fget, value.fset, value.fdel):
-            _add(sink, accessor, name)
     elif isinstance(value, enum.Enum):
         sink.named(type(value).__module__, f"{type(value).__qualname__}.{value.name}")
-    elif dataclasses.is_dataclass(value):
-        _add(sink, type(value), name)
-        for entry in dataclasses.fields(value):
-            _add(sink, getattr(value, entry.name), f"{name}.{entry.name}")
-    elif type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "to_dict"):
+    else:
+        parts = _parts(value)
+        if parts is None:
+            expected = "plain data, an array, a function or a module"
+            raise ArgumentError(name, expected, f"a {type(value).__name__}")
+        for place, part in parts:
+            _add(sink, part, name + place)
+
+
+def _parts(value: Any) -> list[tuple[str, Any]] | None:
+    """What a value is made of, each with its place in it; None if nobody knows."""
+    if isinstance(value, np.generic):
+        return [("", value.item())]
+    if isinstance(value, tuple | list):
+        return [(f"[{i}]", item) for i, item in enumerate(value)]
+    if isinstance(value, set | frozenset):
+        return [("", item) for item in sorted(value, key=repr)]
+    if isinstance(value, dict):
+        keys = sorted(value, key=repr)
+        return [("", keys), *((f"[{key!r}]", value[key]) for key in keys)]
+    if isinstance(value, functools.partial):
+        return [("", part) for part in (value.func, value.args, value.keywords)]
+    if isinstance(value, staticmethod | classmethod):
+        return [("", value.__func__)]
+    if isinstance(value, property):
+        return [("", accessor) for accessor in (value.fget, value.fset, value.fdel)]
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value)]
+        return [("", type(value)), *((f".{name}", getattr(value, name)) for name in names)]
+    if type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "to_dict"):
         # A table or one column of it.
         columns = value.reset_index()
-        for column in columns:
-            _add(sink, str(column), name)
-            _add(sink, columns[column].to_numpy().tolist(), f"{name}[{column!r}]")
-    else:
-        raise ArgumentError(
-            name, "plain data, an array, a function or a module", f"a {type(value).__name__}"
-        )
+        return [(f"[{name!r}]", [str(name), columns[name].to_numpy().tolist()]) for name in columns]
+    return None
 
 
 def _add_class(sink: _Sink, value: type) -> None:
@@ -169,8 +157,7 @@ def _add_function(sink: _Sink, function: types.FunctionType, name: str) -> None:
         for used in sorted(named):
             if used in function.__globals__:
                 _add(sink, function.__globals__[used], used)
-    _add(sink, function.__defaults__, name)
-    _add(sink, function.__kwdefaults__, name)
+    _add(sink, (function.__defaults__, function.__kwdefaults__), name)
     free = function.__code__.co_freevars
     for variable, cell in zip(free, function.__closure__ or (), strict=True):
         _add(sink, cell.cell_contents, variable)
@@ -188,10 +175,9 @@ def _imported(code: types.CodeType) -> set[str]:
     return found
 
 
-def _codes(code: types.CodeType) -> list[types.CodeType]:
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     """A code object and those nested in it (comprehensions, lambdas, inner functions)."""
-    result = [code]
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            result += _codes(constant)
-    return result
+            yield from _codes(constant)

@@ -2,17 +2,16 @@
 
 An entry is named by a hash of all that determines its content: the experiment's code and the values
 it uses, the seeds, the modules that it reaches, the versions of libraries and the machine.  It is
-written to one side,
-flushed to the disk and renamed into place, so that it is there whole or not at all, whatever
-happens to the process; and it carries its key and a checksum, so that one that is cut off, changed,
-or not the one asked for is noticed, reported and computed anew.  Several processes may share a
-folder.
+there whole or not at all, whatever happens to the process; and it carries its key and a checksum,
+so that one that is cut off, changed, or not the one asked for is noticed, reported and computed
+anew.  Several processes may share a folder.
 
 An entry is text and numbers only, no pickles: a foreign file can be wrong, but it cannot run code.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -24,7 +23,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -49,10 +48,9 @@ __all__ = [
 
 SUFFIX = ".chunk"
 
-# First bytes of every entry; then the checksum of the rest in hexadecimal, a line with what the
+# First line of every entry; then the checksum of the rest in hexadecimal, a line with what the
 # entry is, and an uncompressed .npz of the columns.
 _MAGIC = b"attsvm chunk 1\n"
-_DIGITS = 64
 
 # What a column that is no array of numbers may hold, and the kind of one that holds several.
 _PLAIN = (str, bool, int, float, type(None))
@@ -91,29 +89,12 @@ class _Unusable(Exception):
     """Why an entry cannot be used, in words."""
 
 
-@dataclass(frozen=True)
-class Key:
-    """What, besides the seeds, determines the result of an experiment.
-
-    Attributes
-    ----------
-    text
-        Hashes and versions.
-    modules
-        The modules of the package that the experiment may reach.
-    """
-
-    text: str
-    modules: tuple[str, ...]
+Key: TypeAlias = tuple[str, tuple[str, ...]]
+"""Hashes and versions as text, and the modules that an experiment may reach."""
 
 
 def key_of(function: Callable[..., Any]) -> Key:
     """What, besides the seeds, determines the result of an experiment.
-
-    Parameters
-    ----------
-    function
-        The experiment.
 
     Raises
     ------
@@ -132,7 +113,7 @@ def key_of(function: Callable[..., Any]) -> Key:
         # Bytecode and rounding are those of an interpreter and a machine.
         f"{platform.python_version()} {platform.machine()}",
     ]
-    return Key("\n".join(parts), tuple(reached))
+    return "\n".join(parts), tuple(reached)
 
 
 class Store:
@@ -143,25 +124,20 @@ class Store:
     folder
         The cache; several experiments share one.
     function
-        The experiment.
+        The experiment; see `key_of`.
     label
         Its name, for those who look into the folder.
-
-    Raises
-    ------
-    ArgumentError
-        If the function uses a value that has no fingerprint.
     """
 
     def __init__(self, folder: Path | str, function: Callable[..., Any], label: str = "") -> None:
         self.folder = Path(folder).expanduser().absolute()
         self.label = label
-        self._base = key_of(function)
+        self._text, self._modules = key_of(function)
         self._used: dict[str, list[str]] = {}
 
     def key(self, seeds: Sequence[int]) -> str:
         """Name of the entry of a chunk."""
-        return hashlib.sha256(f"{self._base.text}\n{list(seeds)}".encode()).hexdigest()
+        return hashlib.sha256(f"{self._text}\n{list(seeds)}".encode()).hexdigest()
 
     def path(self, seeds: Sequence[int]) -> Path:
         """Where the entry of a chunk lies, or will."""
@@ -185,7 +161,7 @@ class Store:
         CacheError
             If the folder cannot be read.
         """
-        path = self.path(seeds)
+        path, key = self.path(seeds), self.key(seeds)
         try:
             content = path.read_bytes()
         except FileNotFoundError:
@@ -197,19 +173,18 @@ class Store:
                 self.folder,
             ) from error
         try:
-            header, payload = _opened(content, self.key(seeds))
+            header, payload = _opened(content, key)
             frame = _decoded(header, payload)
         except _Unusable as reason:
-            warnings.warn(
-                f"cache entry {path} {reason}; computing it anew", CacheWarning, stacklevel=3
-            )
+            text = f"cache entry {path} {reason}; computing it anew"
+            warnings.warn(text, CacheWarning, stacklevel=3)
             return None
-        self._used[self.key(seeds)] = header["modules"]
+        self._used[key] = header["modules"]
         return frame
 
     def loaded(self) -> list[str]:
         """Modules that the experiment may reach and that this process has loaded."""
-        return [name for name in self._base.modules if name in sys.modules]
+        return [name for name in self._modules if name in sys.modules]
 
     def save(
         self, seeds: Sequence[int], frame: pd.DataFrame, modules: Sequence[str] | None = None
@@ -234,14 +209,10 @@ class Store:
         """
         header, payload = _encoded(frame)
         about = {"key": self.key(seeds), "label": self.label, "seeds": list(seeds), **header}
-        about["modules"] = list(self._base.modules if modules is None else modules)
+        about["modules"] = list(self._modules if modules is None else modules)
         body = json.dumps(about, sort_keys=True, ensure_ascii=False).encode() + b"\n" + payload
         checksum = hashlib.sha256(body).hexdigest().encode()
-        path = self.path(seeds)
-        try:
-            records.write_bytes(path, _MAGIC + checksum + b"\n" + body, durable=True)
-        except AttsvmError as error:
-            raise self._unwritable(str(error)) from error
+        self._write(self.path(seeds), _MAGIC + checksum + b"\n" + body)
 
     def use(self, seeds: Sequence[int], modules: Sequence[str]) -> None:
         """Note that a chunk, computed with these modules loaded, is part of a result."""
@@ -263,97 +234,85 @@ class Store:
             If nothing can be written there.
         """
         probe = self.folder / f".probe-{os.getpid()}{SUFFIX}"
+        # Permission bits do not tell the whole truth (read-only mounts, full disks).
+        self._write(probe, b"attsvm\n")
+        probe.unlink(missing_ok=True)
+
+    def _write(self, path: Path, content: bytes) -> None:
         try:
-            # Permission bits do not tell the whole truth (read-only mounts, full disks).
-            records.write_bytes(probe, b"attsvm\n")
-            probe.unlink(missing_ok=True)
+            records.write_bytes(path, content, durable=True)
         except AttsvmError as error:
-            raise self._unwritable(str(error)) from error
-
-    def _unwritable(self, reason: str) -> CacheError:
-        return CacheError(
-            f"the cache folder {self.folder} cannot be written: {reason}. Make room or make it "
-            "writable, or name another folder (cache=… or ATTSVM_CACHE); chunks that are there "
-            "already will be used",
-            self.folder,
-        )
+            raise CacheError(
+                f"the cache folder {self.folder} cannot be written: {error}. Make room or make it "
+                "writable, or name another folder (cache=… or ATTSVM_CACHE); chunks that are there "
+                "already will be used",
+                self.folder,
+            ) from error
 
 
-def _opened(content: bytes, key: str | None = None) -> tuple[dict[str, Any], bytes]:
-    """Header and columns of an entry; `key` is the one it should have, None: whichever."""
+def _opened(content: bytes, key: str) -> tuple[dict[str, Any], bytes]:
+    """Header and columns of the entry of this key."""
     if not content.startswith(_MAGIC):
-        raise _Unusable("is empty" if not content else "is no cache entry of attsvm")
-    start = len(_MAGIC) + _DIGITS + 1
-    checksum, body = content[len(_MAGIC) : start - 1], content[start:]
+        raise _Unusable("is no cache entry of attsvm" if content else "is empty")
+    checksum, _, body = content.removeprefix(_MAGIC).partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != checksum:
         raise _Unusable("is damaged: cut off or changed")
     line, _, payload = body.partition(b"\n")
-    try:
+    with _understood():
         header = json.loads(line)
         header["modules"]  # an older version wrote none
-        if key is not None and header["key"] != key:
+        if header["key"] != key:
             raise _Unusable("holds the chunk of another experiment: copied or renamed")
-    except (ValueError, KeyError, TypeError) as error:
+        return header, payload
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise _Unusable("cannot be understood: written by another version") from error
-    return header, payload
 
 
 def _encoded(frame: pd.DataFrame) -> tuple[dict[str, Any], bytes]:
-    columns, kinds = {}, {}
+    columns, kinds = [], []
     for name in frame:
-        column = frame[name].to_numpy()
-        kinds[str(name)] = str(frame[name].dtype)
+        column, kind = frame[name].to_numpy(), str(frame[name].dtype)
         if column.dtype.kind not in "fiubcmM":
             words = column.tolist()
-            if not all(isinstance(word, _PLAIN) for word in words):
-                other = next(word for word in words if not isinstance(word, _PLAIN))
-                raise ArgumentError(
-                    f"column {name}", "numbers, truth values, texts or dates", repr(other)
-                )
+            for word in words:
+                if not isinstance(word, _PLAIN):
+                    expected = "numbers, truth values, texts or dates"
+                    raise ArgumentError(f"column {name}", expected, repr(word))
             if not all(isinstance(word, str) for word in words):
                 # A column of several kinds, each entry with its own.
-                kinds[str(name)] = _MIXED
-                words = [json.dumps(word) for word in words]
+                kind, words = _MIXED, [json.dumps(word) for word in words]
             column = np.array(words, dtype=str)
-        columns[str(name)] = column
+        columns.append(column)
+        kinds.append((str(name), kind))
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for number, column in enumerate(columns.values()):
-            part = io.BytesIO()
-            np.lib.format.write_array(part, column, allow_pickle=False)
-            # A fixed date: the same chunk gives the same bytes.  Numbered: a column may have any
-            # name, a file in an archive may not.
-            member = zipfile.ZipInfo(f"{number}.npy", (1980, 1, 1, 0, 0, 0))
-            archive.writestr(member, part.getvalue())
-    return {"rows": len(frame), "columns": list(kinds.items())}, buffer.getvalue()
+    # Numbered: a column may have any name, a file in an archive may not.  numpy dates files with a
+    # constant, so that the same chunk gives the same bytes.
+    np.savez(buffer, **{str(number): column for number, column in enumerate(columns)})
+    return {"rows": len(frame), "columns": kinds}, buffer.getvalue()
 
 
 def _decoded(header: dict[str, Any], payload: bytes) -> pd.DataFrame:
     import pandas as pd
 
-    try:
-        with np.load(io.BytesIO(payload), allow_pickle=False) as stored:
-            frame = pd.DataFrame(
-                {
-                    name: _column(stored[str(number)], kind)
-                    for number, (name, kind) in enumerate(header["columns"])
-                }
-            )
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise _Unusable("cannot be understood: written by another version") from error
-    if len(frame) != header["rows"]:
-        raise _Unusable("lacks rows")
+    def column(stored: np.ndarray, kind: str) -> pd.Series[Any]:
+        if kind == _MIXED:
+            return pd.Series([json.loads(word) for word in stored.tolist()], dtype=object)
+        if stored.dtype.kind == "U":
+            return pd.Series(stored.tolist(), dtype=kind)
+        return pd.Series(stored).astype(kind)
+
+    with _understood(), np.load(io.BytesIO(payload), allow_pickle=False) as stored:
+        named = enumerate(header["columns"])
+        frame = pd.DataFrame({name: column(stored[str(k)], kind) for k, (name, kind) in named})
+        if len(frame) != header["rows"]:
+            raise _Unusable("lacks rows")
     return frame
-
-
-def _column(stored: np.ndarray, kind: str) -> pd.Series[Any]:
-    import pandas as pd
-
-    if kind == _MIXED:
-        return pd.Series([json.loads(word) for word in stored.tolist()], dtype=object)
-    if stored.dtype.kind == "U":
-        return pd.Series(stored.tolist(), dtype=kind)
-    return pd.Series(stored).astype(kind)
 
 
 def plain(frame: pd.DataFrame) -> pd.DataFrame:
@@ -371,18 +330,10 @@ def plain(frame: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of a cache.
+    """One file of a cache, of `size` bytes.
 
-    Attributes
-    ----------
-    path
-        Where it lies.
-    size
-        In bytes.
-    label, seeds, rows
-        The experiment, its seeds and the rows of the table; empty for an unusable one.
-    problem
-        Why it cannot be used; empty for a sound one.
+    An unusable one says in `problem` why; a sound one has its experiment's `label`, its seeds, and
+    the number of rows of the table.
     """
 
     path: Path
@@ -396,10 +347,7 @@ class Entry:
 def entries(folder: Path | str) -> Iterator[Entry]:
     """All entries of a cache, and what interrupted writing has left there.
 
-    Parameters
-    ----------
-    folder
-        The cache; one that does not exist has no entries.
+    A folder that does not exist has none.
 
     Raises
     ------
@@ -416,9 +364,8 @@ def entries(folder: Path | str) -> Iterator[Entry]:
             if path.is_file():
                 yield _entry(path)
     except OSError as error:
-        raise CacheError(
-            f"the cache folder {root} cannot be read: {error.strerror}", root
-        ) from error
+        text = f"the cache folder {root} cannot be read: {error.strerror}"
+        raise CacheError(text, root) from error
 
 
 def _entry(path: Path) -> Entry:
@@ -430,22 +377,16 @@ def _entry(path: Path) -> Entry:
         return Entry(path, len(content), problem="was never finished")
     try:
         header, _ = _opened(content, path.stem)
-        return Entry(
-            path, len(content), header["label"], tuple(header["seeds"]), int(header["rows"])
-        )
+        seeds = tuple(header["seeds"])
+        return Entry(path, len(content), header["label"], seeds, int(header["rows"]))
     except _Unusable as reason:
         return Entry(path, len(content), problem=str(reason))
 
 
 def sweep(folder: Path | str) -> list[Entry]:
-    """Remove the entries that cannot be used.
+    """Remove the entries that cannot be used, and say which.
 
     Not for a folder in which another process is writing: its unfinished files would go too.
-
-    Returns
-    -------
-    list of Entry
-        What was removed.
     """
     removed = [entry for entry in entries(folder) if entry.problem]
     for entry in removed:
@@ -454,12 +395,7 @@ def sweep(folder: Path | str) -> list[Entry]:
 
 
 def clear(folder: Path | str) -> tuple[int, int]:
-    """Remove all entries, and the folders they leave empty; other files stay.
-
-    Returns
-    -------
-    tuple of int
-        Number of entries removed, and their bytes.
+    """Remove all entries, and the folders they leave empty; their number and bytes.
 
     Raises
     ------
@@ -477,7 +413,6 @@ def clear(folder: Path | str) -> tuple[int, int]:
                 if below.is_dir() and not any(below.iterdir()):
                     below.rmdir()
     except OSError as error:
-        raise CacheError(
-            f"the cache folder {root} cannot be cleared: {error.strerror}", root
-        ) from error
+        text = f"the cache folder {root} cannot be cleared: {error.strerror}"
+        raise CacheError(text, root) from error
     return count, size

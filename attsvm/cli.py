@@ -32,17 +32,9 @@ OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line, by default with the arguments of the process; the exit code.
 
-    Parameters
-    ----------
-    arguments
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0 if all went well, 1 if something failed, 2 for wrong usage, 130 if interrupted.
+    0 if all went well, 1 if something failed, 2 for wrong usage, 130 if interrupted.
     """
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _interrupt)
@@ -93,7 +85,7 @@ def add(
     description: str = "",
     epilog: str = "",
 ) -> argparse.ArgumentParser:
-    """Add a command.
+    """Add a command, and give its parser to add options to.
 
     Parameters
     ----------
@@ -107,11 +99,6 @@ def add(
         One sentence for ``attsvm --help``.
     description, epilog
         Text of the command's own help, its lines kept as they are; by default the summary.
-
-    Returns
-    -------
-    ArgumentParser
-        To add options to.
     """
     parser = commands.add_parser(
         name,

@@ -1,4 +1,4 @@
-"""The random and planted instances of the paper, seeded (the authors' generators included).
+"""The random and planted instances of :cite:t:`tarzanagh2023transformers`, seeded.
 
 Every generator draws from one ``torch.Generator`` with the given seed, in single precision and in a
 fixed order, and casts to float64 afterwards: that is what the authors' scripts do, and so an

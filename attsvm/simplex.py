@@ -17,7 +17,8 @@ def project(points: ArrayLike) -> NDArray[np.float64]:
     """Euclidean projection onto the simplex {s ≥ 0, Σ s = 1}, along the last axis.
 
     The projection is max(y − θ, 0) with the one θ that makes the sum 1.  With y sorted in falling
-    order and c_r = (y_1 + … + y_r − 1)/r, θ = c_r for the largest r with y_r > c_r.
+    order and c_r = (y_1 + … + y_r − 1)/r, θ = c_r for the largest r with y_r > c_r
+    (:cite:t:`duchi2008efficient`).
 
     Parameters
     ----------

@@ -27,15 +27,7 @@ _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(.*)$")
 
 
 def locate(module: str, home: Path = HOME) -> Path | None:
-    """The file of a module that lies below a folder; None if none does.
-
-    Parameters
-    ----------
-    module
-        Its full name, e.g. ``"attsvm.svm"``.
-    home
-        The folder that holds the top-level package.
-    """
+    """The file of a module, by its full name, in the folder of its top-level package; or None."""
     base = home.joinpath(*module.split("."))
     for path in (base / "__init__.py", base.with_suffix(".py")):
         if path.is_file():
@@ -46,15 +38,10 @@ def locate(module: str, home: Path = HOME) -> Path | None:
 def code(source: str) -> str:
     """The syntax tree of a source as text, without what changes no result: comments, docstrings.
 
-    Parameters
-    ----------
-    source
-        Python source.
-
     Raises
     ------
     SyntaxError
-        If it is none.
+        If the source is no Python.
     """
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -66,13 +53,7 @@ def code(source: str) -> str:
 
 
 def digest(path: Path) -> str:
-    """Hash of what a module computes; of a package also of the data in its folder.
-
-    Parameters
-    ----------
-    path
-        The module's file.
-    """
+    """Hash of what the module in a file computes; of a package also of the data in its folder."""
     found = _digest(path.read_text(encoding="utf-8"))
     if path.name == "__init__.py":
         data = sorted(p for p in path.parent.iterdir() if p.is_file() and p.suffix != ".py")
@@ -105,13 +86,11 @@ def closure(modules: Iterable[str], home: Path = HOME) -> dict[str, Path]:
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        path = locate(name, home)
-        if path is None or name in found:
-            continue
-        found[name] = path
-        parent = name.rpartition(".")[0]
-        waiting += [parent] if parent else []  # importing a module runs its package first
-        waiting += _imports_of(name, path)
+        path = locate(name, home) if name else None
+        if path and name not in found:
+            found[name] = path
+            # Importing a module runs its package first.
+            waiting += [name.rpartition(".")[0], *_imports_of(name, path)]
     return dict(sorted(found.items()))
 
 
@@ -149,13 +128,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def outside(modules: Mapping[str, Path]) -> set[str]:
-    """Top-level names of the libraries that modules import, those of Python itself aside.
-
-    Parameters
-    ----------
-    modules
-        File by name, as `closure` gives them.
-    """
+    """Top-level names of libraries that modules import; these as `closure` gives them."""
     names = {
         imported.partition(".")[0]
         for name, path in modules.items()
@@ -172,10 +145,7 @@ def _is_library(name: str) -> bool:
 def homes(modules: Iterable[str]) -> set[Path]:
     """Folders of modules whose code may change without a new version: this package, loose files.
 
-    Parameters
-    ----------
-    modules
-        Full names of modules that are loaded.
+    The modules, given by their full names, are loaded.
     """
     found = {HOME}
     for name in {module.partition(".")[0] for module in modules}:
@@ -188,34 +158,31 @@ def homes(modules: Iterable[str]) -> set[Path]:
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """Installed versions of libraries and of all that they require.
+    """Installed version by distribution of libraries and of all that they require.
 
     Parameters
     ----------
     names
         Top-level names as they are imported, e.g. ``"numpy"``; modules that no installed
         distribution owns are passed over.
-
-    Returns
-    -------
-    dict
-        Version by name of the distribution, sorted.
     """
     found: dict[str, str] = {}
     waiting = [owner for name in names if _is_library(name) for owner in _owners(name)]
     while waiting:
-        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        if name in found or name == "attsvm":
-            continue
+        name = _normalised(waiting.pop())
         version, requires = _installed(name)
-        if version:
+        if version and name not in found and name != "attsvm":
             found[name] = version
             waiting += requires
     return dict(sorted(found.items()))
 
 
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def _owners(name: str) -> list[str]:
-    if _installed(re.sub(r"[-_.]+", "-", name).lower())[0]:
+    if _installed(_normalised(name))[0]:
         return [name]
     return _packages().get(name, [])
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
+import resource
 import statistics
+import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,26 +24,15 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 
+NORMS = {"fro": "Frobenius", "nuc": "nuclear"}
+
+
 @dataclass
 class Row:
-    """One line of a table.
+    """One line of a table: what was done, by whom, in how many (median) seconds of processor time.
 
-    Parameters
-    ----------
-    work
-        What was done.
-    who
-        "attsvm" or the name of the other way.
-    seconds
-        Median processor time of one piece of work.
-    ratio
-        Median of the other way's time over attsvm's, measured in turns; None for attsvm itself.
-    accuracy
-        What the answer is worth, in words with a number.
-    target
-        The ratio or time to reach, in words; "" if none.
-    reached
-        Whether it was; None if there is no target.
+    `ratio` is the median of this way's time over attsvm's, measured in turns; `accuracy` what the
+    answer is worth, in words with a number; `target` what was to be reached, and whether it was.
     """
 
     work: str
@@ -50,6 +43,11 @@ class Row:
     target: str = ""
     reached: bool | None = None
     more: dict[str, Any] = field(default_factory=dict)
+
+    def beside(self, ratio: float, goal: float | None) -> Row:
+        """The same with its ratio to attsvm's time, and whether that reaches a goal."""
+        target, reached = ("", None) if goal is None else (f"≥ {goal:g} ×", ratio >= goal)
+        return replace(self, ratio=ratio, target=target, reached=reached)
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
@@ -72,10 +70,7 @@ def in_turns(
     repeated on an item until 20 ms have passed and its median counts, as `timeit` would do: a
     single call of 200 µs measures the caches that its predecessor left behind.
 
-    Returns
-    -------
-    times, results
-        By way, in the order of the items.
+    Returns times and results, by way, in the order of the items.
     """
     for way in ways.values():
         way(items[0])
@@ -127,23 +122,54 @@ def duration(seconds: float) -> str:
 def table(rows: Iterable[Row]) -> str:
     """The rows as a Markdown table."""
     head = ("work", "way", "median", "ratio", "accuracy", "to reach", "")
-    lines = [head, tuple("---" for _ in head)]
-    for row in rows:
-        lines.append(
-            (
-                row.work,
-                row.who,
-                duration(row.seconds),
-                "" if row.ratio is None else f"{row.ratio:.3g}\u00a0×",
-                row.accuracy,
-                row.target,
-                {None: "", True: "reached", False: "missed"}[row.reached],
-            )
+    lines = [
+        (
+            row.work,
+            row.who,
+            duration(row.seconds),
+            "" if row.ratio is None else f"{row.ratio:.3g}\u00a0×",
+            row.accuracy,
+            row.target,
+            {None: "", True: "reached", False: "missed"}[row.reached],
         )
+        for row in rows
+    ]
+    return markdown([head, tuple("---" for _ in head), *lines])
+
+
+def markdown(lines: Iterable[Iterable[str]]) -> str:
+    """Lines of a Markdown table."""
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def write(path: str | Path, name: str, rows: Sequence[Row]) -> None:
-    """Rows and machine as JSON."""
-    record = {"name": name, "machine": machine(), "rows": [asdict(row) for row in rows]}
-    Path(path).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+def write(path: Path, name: str, **content: Any) -> None:
+    """What was measured, and the machine, as JSON."""
+    record = {"name": name, "machine": machine(), **content}
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def in_its_own_process(script: str, *options: Any) -> Any:
+    """What a script prints as JSON in a process of its own, where memory starts from nothing."""
+    command = [sys.executable, str(Path(script).resolve()), *map(str, options)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def main(text: str, name: str, run: Callable[[bool], Sequence[Row]]) -> None:
+    """The command line of a script that measures rows: run it, print and write them."""
+    parser = argparse.ArgumentParser(description=text.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer instances, no growth rows")
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    options = parser.parse_args()
+    with warnings.catch_warnings():
+        # cvxpy warns of its own inaccurate solutions; the table states the excess instead.
+        warnings.simplefilter("ignore")
+        rows = run(options.quick)
+    print(table(rows))
+    if options.json:
+        write(options.json, name, rows=[asdict(row) for row in rows])

@@ -10,17 +10,14 @@ authors' code; `attsvm` is timed in exact arithmetic unless said otherwise.
 
 from __future__ import annotations
 
-import argparse
 import json
-import resource
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from _measure import Row, growth, table, timed, write
+import _measure
+from _measure import Row, growth, timed
 
 import numpy as np  # isort: skip
 import torch
@@ -47,18 +44,21 @@ class Attention(torch.nn.Module):
         W = self.first.weight
         if self.factored:
             W = W @ self.second.weight.T
-        logits = torch.einsum("itd,de,ie->it", X, W, Z)
-        attention = torch.softmax(logits, -1)
+        attention = torch.softmax(torch.einsum("itd,de,ie->it", X, W, Z), -1)
         return torch.einsum("it,itd->id", attention, X) @ v
+
+
+def _tensors(problem: AttentionProblem) -> list[Any]:
+    return list(
+        map(torch.tensor, (problem.tokens, problem.queries, problem.labels, problem.head.v))
+    )
 
 
 def authors_loop(
     problem: AttentionProblem, iterations: int, factored: bool, start: list[Any] | None = None
 ) -> list[Any]:
     """One instance, autograd, normalised steps; answers the final arrays."""
-    X, Z, Y, v = (
-        torch.tensor(a) for a in (problem.tokens, problem.queries, problem.labels, problem.head.v)
-    )
+    X, Z, Y, v = _tensors(problem)
     model = Attention(X.shape[-1], factored)
     parameters = list(model.parameters())
     if start is not None:
@@ -80,13 +80,9 @@ def authors_loop(
 
 def vmap_loop(problems: AttentionProblem, iterations: int, factored: bool) -> None:
     """All instances at once by vmap(grad)."""
-    data = [
-        torch.tensor(a)
-        for a in (problems.tokens, problems.queries, problems.labels, problems.head.v)
-    ]
-    B, d = len(problems), problems.d
+    data, d = _tensors(problems), problems.d
     shapes = [(d, d)] * (2 if factored else 1)
-    arrays = [torch.tensor(a) for a in descent.random_weights(range(B), shapes)]
+    arrays = [torch.tensor(a) for a in descent.random_weights(range(len(problems)), shapes)]
 
     def loss(parameters: list[Any], X: Any, Z: Any, Y: Any, v: Any) -> Any:
         W = parameters[0] @ parameters[1].T if factored else parameters[0]
@@ -130,17 +126,15 @@ def side_by_side(
     """attsvm, vmap(grad) and the authors' loop in turns; the latter on one instance a round."""
     B, iterations = len(problems), 2000
     factored = parameterization == "KQ"
+
+    def ours(gradient: str) -> Callable[[int], Any]:
+        return lambda _: descent.train(
+            problems, parameterization, iterations=iterations, gradient=gradient, seeds=range(B)
+        )
+
     ways: dict[str, Callable[[int], Any]] = {
-        "attsvm, exact": lambda _: descent.train(
-            problems, parameterization, iterations=iterations, seeds=range(B)
-        ),
-        "attsvm, published": lambda _: descent.train(
-            problems,
-            parameterization,
-            iterations=iterations,
-            gradient="published",
-            seeds=range(B),
-        ),
+        "attsvm, exact": ours("exact"),
+        "attsvm, published": ours("published"),
         "vmap(grad)": lambda _: vmap_loop(problems, iterations, factored),
         "authors' way": lambda i: authors_loop(problems.instance(i), iterations, factored),
     }
@@ -154,27 +148,17 @@ def side_by_side(
     work = f"descent, {B} instances n=6 T=8 d=10, {iterations} iterations, {parameterization}"
     rows = []
     for who in ways:
-        goal = targets.get(who)
-        ratio = statistics.median(s / f for s, f in zip(times[who], fast, strict=True))
-        accuracy = ""
+        row = Row(work, who, statistics.median(times[who]))
         if who == "attsvm, published":
             # W = K Q' grows with the square of the iterations and saturates sooner.
             early = 50 if factored else 200
             apart = agreement(problems, factored, early)
-            accuracy = f"within {apart:.0e} of the authors' loop after {early} iterations"
+            row.accuracy = f"within {apart:.0e} of the authors' loop after {early} iterations"
         if who == "authors' way":
-            accuracy = "time of one instance × their number"
-        rows.append(
-            Row(
-                work,
-                who,
-                statistics.median(times[who]),
-                None if who == "attsvm, exact" else ratio,
-                accuracy,
-                "" if goal is None else f"≥ {goal:g} ×",
-                None if goal is None else ratio >= goal,
-            )
-        )
+            row.accuracy = "time of one instance × their number"
+        if who != "attsvm, exact":
+            row = row.beside(_measure.median_ratio(times[who], fast), targets.get(who))
+        rows.append(row)
     return rows
 
 
@@ -215,28 +199,17 @@ def many_instances(count: int) -> AttentionProblem:
     )
 
 
-def one_large_run(count: int) -> None:
-    """Train `count` instances for 200 iterations; print seconds and peak memory as JSON."""
+def one_large_run(count: int) -> dict[str, Any]:
+    """Train `count` instances for 200 iterations: seconds, and gigabytes at the peak."""
     problems = many_instances(count)
     seconds, run = timed(lambda: descent.train(problems, iterations=200))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     finite = bool(np.isfinite(run.W).all())
-    print(json.dumps({"seconds": seconds, "peak": peak, "finite": finite}))
+    return {"seconds": seconds, "peak": _measure.peak_memory() / 2**30, "finite": finite}
 
 
 def large(counts: list[int]) -> Row:
     """Growth in the number of instances, each size in a process of its own for its peak memory."""
-    runs = [
-        json.loads(
-            subprocess.run(
-                [sys.executable, str(Path(__file__).resolve()), "--large", str(count)],
-                check=True,
-                capture_output=True,
-                text=True,
-            ).stdout
-        )
-        for count in counts
-    ]
+    runs = [_measure.in_its_own_process(__file__, "--large", count) for count in counts]
     exponent = growth(counts, [run["seconds"] for run in runs])
     peak = runs[-1]["peak"]
     return Row(
@@ -253,54 +226,40 @@ def large(counts: list[int]) -> Row:
 
 def grows(axis: str, values: list[int]) -> Row:
     """Exponent of the time in one of n, T, d, for 20 instances and 200 iterations."""
+    size = {"n": 8, "T": 8, "d": 16}
     seconds = []
     for value in values:
-        size = {"n": 8, "T": 8, "d": 16, axis: value}
-        problems = datasets.random_problems(range(20), **size)
+        problems = datasets.random_problems(range(20), **size | {axis: value})
         descent.train(problems, iterations=20)
         spent = [timed(lambda p=problems: descent.train(p, iterations=200))[0] for _ in range(3)]
         seconds.append(statistics.median(spent))
-    exponent = growth(values, seconds)
-    fixed = " ".join(f"{k}={v}" for k, v in {"n": 8, "T": 8, "d": 16}.items() if k != axis)
+    fixed = " ".join(f"{k}={v}" for k, v in size.items() if k != axis)
     return Row(
         f"descent, growth in {axis} from {values[0]} to {values[-1]} ({fixed}), 20 instances",
         "attsvm, exact",
         seconds[-1],
-        accuracy=f"time ∝ {axis}^{exponent:.1f}",
+        accuracy=f"time ∝ {axis}^{growth(values, seconds):.1f}",
         more={"values": values, "seconds": seconds},
     )
 
 
 def run(quick: bool) -> list[Row]:
+    """All rows."""
     problems = datasets.random_problems(range(100), **SIZE)
     rounds = 3 if quick else 7
     rows = side_by_side(problems, "W", rounds, {"authors' way": 80.0, "vmap(grad)": 3.0})
     rows += side_by_side(problems, "KQ", rounds, {})
-    for first in (0,) if quick else (0, 100, 200):
-        rows.append(convergence(first, 100, 20_000))
+    rows += [convergence(first, 100, 20_000) for first in ((0,) if quick else (0, 100, 200))]
     rows.append(large([1_000, 10_000] if quick else [1_000, 10_000, 100_000]))
     if not quick:
-        rows.append(grows("n", [4, 8, 16, 32, 64]))
-        rows.append(grows("T", [4, 8, 16, 32, 64]))
+        rows += [grows(axis, [4, 8, 16, 32, 64]) for axis in "nT"]
         rows.append(grows("d", [8, 16, 32, 64, 128]))
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, no growth rows")
-    parser.add_argument("--json", help="also write the rows to this file")
-    parser.add_argument("--large", type=int, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    if arguments.large:
-        one_large_run(arguments.large)
-        return
-    rows = run(arguments.quick)
-    print(table(rows))
-    if arguments.json:
-        write(arguments.json, "descent", rows)
-
-
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    if sys.argv[1:2] == ["--large"]:  # as `large` calls it
+        print(json.dumps(one_large_run(int(sys.argv[2]))))
+    else:
+        _measure.main(__doc__, "descent", run)

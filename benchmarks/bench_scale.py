@@ -16,10 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -53,10 +50,8 @@ def cost(n: int, T: int, d: int) -> dict[str, Any]:
 
     instances = CHUNK[n, T, d]
     work(range(2), 10)  # imports and first calls are paid once
-    unit = 1 if sys.platform == "darwin" else 1024
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    before = _measure.peak_memory()
     descents, solvers = work(range(instances), MEASURED)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return {
         "n": n,
         "T": T,
@@ -65,15 +60,8 @@ def cost(n: int, T: int, d: int) -> dict[str, Any]:
         "descent": descents / instances * ITERATIONS / MEASURED,
         "solvers": solvers / instances,
         "base": before,
-        "memory": after - before,
+        "memory": _measure.peak_memory() - before,
     }
-
-
-def in_its_own_process(size: tuple[int, int, int]) -> dict[str, Any]:
-    """`cost` in a fresh process: the peak of memory knows no way back."""
-    command = [sys.executable, __file__, "--size", *map(str, size)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)
 
 
 def waiting(seeds: list[int], seconds: float) -> Any:
@@ -99,12 +87,12 @@ def cluster() -> dict[str, Any]:
         experiments.run(function, range(chunks), chunk=1, progress=False, label="wait")
         return time.perf_counter() - started
 
-    measured: dict[str, list[float]] = {"1": [], "2": [], "overhead": []}
+    one, two, overhead = [], [], []
     with tempfile.TemporaryDirectory() as scratch:
         for workers in (1, 2, 1, 2, 1, 2):
             with (
                 LocalCluster(
-                    n_workers=workers,
+                    workers,
                     threads_per_worker=1,
                     processes=True,
                     dashboard_address=None,
@@ -114,18 +102,16 @@ def cluster() -> dict[str, Any]:
                 joblib.parallel_config("dask"),
             ):
                 seconds(2 * workers, 0.0)
-                measured[str(workers)].append(seconds(20, 0.5))
+                (one if workers == 1 else two).append(seconds(20, 0.5))
                 if workers == 2:
-                    measured["overhead"].append(seconds(300, 0.0) / 300)
+                    overhead.append(seconds(300, 0.0) / 300)
     return {
         "chunks": 20,
         "seconds of a chunk": 0.5,
-        "one worker": statistics.median(measured["1"]),
-        "two workers": statistics.median(measured["2"]),
-        "ratio": statistics.median(
-            one / two for one, two in zip(measured["1"], measured["2"], strict=True)
-        ),
-        "overhead": statistics.median(measured["overhead"]),
+        "one worker": statistics.median(one),
+        "two workers": statistics.median(two),
+        "ratio": _measure.median_ratio(one, two),
+        "overhead": statistics.median(overhead),
     }
 
 
@@ -137,18 +123,11 @@ def main() -> None:
     if options.size:
         print(json.dumps(cost(*options.size)))
         return
-    sizes = [in_its_own_process(size) for size in SIZES]
-    record = {
-        "name": "scale",
-        "machine": _measure.machine(),
-        "iterations": ITERATIONS,
-        "sizes": sizes,
-        "cluster": cluster(),
-    }
-    text = json.dumps(record, indent=1, ensure_ascii=False)
-    print(text)
+    sizes = [_measure.in_its_own_process(__file__, "--size", *size) for size in SIZES]
+    found = {"iterations": ITERATIONS, "sizes": sizes, "cluster": cluster()}
+    print(json.dumps(found, indent=1, ensure_ascii=False))
     if options.json:
-        options.json.write_text(text + "\n", encoding="utf-8")
+        _measure.write(options.json, "scale", **found)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 SLOWER = 4
 REPEATS = 5
@@ -106,14 +106,20 @@ def without_formulas(page: bytes) -> bytes:
     return b"".join([*kept, page[at:]])
 
 
+@contextmanager
+def opened(browser: Browser) -> Iterator[Page]:
+    """A tab of a fresh profile, 1400 pixels wide."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    yield context.new_page()
+    context.close()
+
+
 def weigh(browser: Browser, site: Path, root: str, page: str) -> dict[str, dict[str, int]]:
     """Bytes of everything that the first view of a page loads: address → raw and gzipped."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    tab = context.new_page()
     asked: list[str] = []
-    tab.on("requestfinished", lambda request: asked.append(request.url))
-    tab.goto(f"{root}/{page}", wait_until="networkidle")
-    context.close()
+    with opened(browser) as tab:
+        tab.on("requestfinished", lambda request: asked.append(request.url))
+        tab.goto(f"{root}/{page}", wait_until="networkidle")
     found = {}
     for address in dict.fromkeys(asked):
         path = site / unquote(urlsplit(address).path).lstrip("/")
@@ -129,16 +135,15 @@ def readable(browser: Browser, root: str, page: str) -> tuple[float, float]:
     """Milliseconds until the first formula is seen and until all is settled, processor slowed."""
     seen, settled = [], []
     for _ in range(REPEATS):
-        context = browser.new_context(viewport={"width": 1400, "height": 900})
-        tab = context.new_page()
-        tab.add_init_script(WATCH)
-        context.new_cdp_session(tab).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
-        tab.goto(f"{root}/{page}", wait_until="commit")
-        tab.wait_for_load_state("domcontentloaded")
-        settled.append(float(tab.evaluate(SETTLED)))
-        painted = tab.evaluate("window.painted")
-        seen.append(float(painted.get("formula", painted["heading"])))
-        context.close()
+        with opened(browser) as tab:
+            tab.add_init_script(WATCH)
+            session = tab.context.new_cdp_session(tab)
+            session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+            tab.goto(f"{root}/{page}", wait_until="commit")
+            tab.wait_for_load_state("domcontentloaded")
+            settled.append(float(tab.evaluate(SETTLED)))
+            painted = tab.evaluate("window.painted")
+            seen.append(float(painted.get("formula", painted["heading"])))
     return statistics.median(seen), statistics.median(settled)
 
 
@@ -146,28 +151,20 @@ def measure(site: Path, count: int) -> list[dict[str, Any]]:
     """Measure the pages with the most formulas, and the largest."""
     pages = [path.relative_to(site).as_posix() for path in (site / "book").rglob("*.html")]
     formulas = {page: (site / page).read_text("utf-8").count('class="katex"') for page in pages}
+    sizes = {page: (site / page).stat().st_size for page in pages}
     pages = [page for page in pages if formulas[page]]
-    by_formulas = sorted(pages, key=lambda page: -formulas[page])[:count]
-    by_size = sorted(pages, key=lambda page: -(site / page).stat().st_size)[:count]
+    chosen = [page for of in (formulas, sizes) for page in sorted(pages, key=of.get)[-count:][::-1]]
     rows = []
     with sync_playwright() as playwright, serve(site) as root:
         given = os.environ.get("ATTSVM_CHROMIUM") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=given, args=["--no-sandbox"])
-        for page in dict.fromkeys([*by_formulas, *by_size]):
+        for page in dict.fromkeys(chosen):
             loaded = weigh(browser, site, root, page)
             rest = [size for name, size in loaded.items() if "/katex/" not in name]
             seen, settled = readable(browser, root, page)
-            rows.append(
-                {
-                    "page": page,
-                    "formulas": formulas[page],
-                    "raw": sum(size["raw"] for size in rest),
-                    "sent": sum(size["sent"] for size in rest),
-                    "seen": seen,
-                    "settled": settled,
-                    "resources": loaded,
-                }
-            )
+            total = {kind: sum(size[kind] for size in rest) for kind in ("raw", "sent")}
+            row = {"page": page, "formulas": formulas[page], "seen": seen, "settled": settled}
+            rows.append(row | total | {"resources": loaded})
         browser.close()
     return rows
 

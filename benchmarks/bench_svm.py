@@ -10,31 +10,33 @@ Compilation by cvxpy is part of its time: it has to be done for every instance.
 
 from __future__ import annotations
 
-import argparse
-import resource
 import statistics
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from _measure import Row, growth, in_turns, median_ratio, table, timed, write
+import _measure
+from _measure import NORMS, Row, growth, in_turns, median_ratio, timed
 
 # isort: split
 # The line above limits everybody to one thread, which has to happen before numpy is imported.
 import numpy as np
+import svm_grid
 
 from attsvm import formulations, svm
 
 TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+Size = tuple[int, int, int]
 
 
-def instance(seed: int, n: int, T: int, d: int) -> tuple[Any, Any, Any]:
-    """Unit tokens and queries as in the paper's experiments, random selected tokens."""
-    g = np.random.default_rng(seed)
-    X, Z = g.normal(size=(n, T, d)), g.normal(size=(n, d))
-    X /= np.linalg.norm(X, axis=-1, keepdims=True)
-    Z /= np.linalg.norm(Z, axis=-1, keepdims=True)
-    return X, Z, g.integers(0, T, n)
+def plain(count: int, size: Size) -> list[tuple[Any, ...]]:
+    """Tokens, queries and selected tokens of instances as in the paper's experiments."""
+    generators = map(np.random.default_rng, range(count))
+    return [tuple(svm_grid.plain(g, *size).values()) for g in generators]
+
+
+def named(norm: str, size: Size) -> str:
+    """Norm and size in words."""
+    return "{}, n={} T={} d={}".format(NORMS[norm], *size)
 
 
 def _cvxpy(form: str, norm: str, **options: Any) -> Callable[[Any], Any]:
@@ -52,57 +54,36 @@ def _off(W: Any, solution: svm.Solution) -> float:
     return float(size / solution.bound - 1)
 
 
-def against_cvxpy(
-    norm: str, size: tuple[int, int, int], count: int, targets: dict[str, float]
-) -> list[Row]:
+def against_cvxpy(norm: str, size: Size, count: int, targets: dict[str, float]) -> list[Row]:
     """attsvm against both cvxpy programs."""
-    items = [instance(seed, *size) for seed in range(count)]
+    ours = "attsvm, svm.solve"
     ways = {
-        "attsvm, svm.solve": lambda item: svm.solve(*item, norm=norm),
+        ours: lambda item: svm.solve(*item, norm=norm),
         "authors' way": _cvxpy("token", norm),
         "cvxpy, matrix": _cvxpy("matrix", norm, **TIGHT),
     }
-    times, results = in_turns(ways, items)
-    ours = next(iter(ways))
-    solutions = results[ours]
-    name = {"fro": "Frobenius", "nuc": "nuclear"}[norm]
-    work = f"{name}, n={size[0]} T={size[1]} d={size[2]}"
-    rows = [
-        Row(
-            work,
-            ours,
-            statistics.median(times[ours]),
-            accuracy=f"certified gap ≤ {max(s.gap for s in solutions):.0e}",
-        )
-    ]
-    for who in list(ways)[1:]:
-        ratio = median_ratio(times[who], times[ours])
-        excess = max(_off(W, s) for W, s in zip(results[who], solutions, strict=True))
-        goal = targets.get(who)
-        rows.append(
-            Row(
-                work,
-                who,
-                statistics.median(times[who]),
-                ratio,
-                f"largest excess over the bound {excess:.0e}",
-                "" if goal is None else f"≥ {goal:g} ×",
-                None if goal is None else ratio >= goal,
-            )
-        )
+    times, results = in_turns(ways, plain(count, size))
+    solutions, rows = results[ours], []
+    for who in ways:
+        row = Row(named(norm, size), who, statistics.median(times[who]))
+        if who == ours:
+            row.accuracy = f"certified gap ≤ {max(s.gap for s in solutions):.0e}"
+        else:
+            excess = max(_off(W, s) for W, s in zip(results[who], solutions, strict=True))
+            row.accuracy = f"largest excess over the bound {excess:.0e}"
+            row = row.beside(median_ratio(times[who], times[ours]), targets.get(who))
+        rows.append(row)
     return rows
 
 
-def batch(norm: str, size: tuple[int, int, int], count: int, limit: float | None) -> Row:
+def batch(norm: str, size: Size, count: int, limit: float | None) -> Row:
     """`svm.solve_many`, time for one instance."""
-    items = [instance(seed, *size) for seed in range(count)]
-    stacked = [np.stack(part) for part in zip(*items, strict=True)]
+    stacked = [np.stack(part) for part in zip(*plain(count, size), strict=True)]
     svm.solve_many(*[part[:2] for part in stacked], norm=norm)
     runs = [timed(lambda: svm.solve_many(*stacked, norm=norm)) for _ in range(3)]
     seconds = statistics.median(t for t, _ in runs) / count
-    name = {"fro": "Frobenius", "nuc": "nuclear"}[norm]
     return Row(
-        f"{name}, {count} instances n={size[0]} T={size[1]} d={size[2]}",
+        named(norm, size).replace(",", f", {count} instances"),
         "attsvm, svm.solve_many",
         seconds,
         accuracy=f"certified gap ≤ {max(s.gap for s in runs[0][1]):.0e}",
@@ -111,42 +92,33 @@ def batch(norm: str, size: tuple[int, int, int], count: int, limit: float | None
     )
 
 
-def large(norm: str, size: tuple[int, int, int], target: str, gap: float, limit: float) -> Row:
+def large(norm: str, size: Size, target: str, gap: float, limit: float) -> Row:
     """One large instance, with the peak memory of the process so far."""
-    item = instance(0, *size)
+    (item,) = plain(1, size)
     seconds, solution = timed(lambda: svm.solve(*item, norm=norm, on_infeasible="return"))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    name = {"fro": "Frobenius", "nuc": "nuclear"}[norm]
-    n, T, d = size
+    peak = _measure.peak_memory() / 2**30
     return Row(
-        f"{name}, n={n} T={T} d={d} ({n * (T - 1)} constraints)",
+        f"{named(norm, size)} ({size[0] * (size[1] - 1)} constraints)",
         "attsvm, svm.solve",
         seconds,
         accuracy=f"{solution.status}, certified gap {solution.gap:.0e}, peak memory {peak:.2f} GB",
         target=target,
-        reached=solution.status is svm.Status.SOLVED
-        and solution.gap <= gap
-        and peak < 2
-        and seconds <= limit,
+        reached=solution.solved and solution.gap <= gap and peak < 2 and seconds <= limit,
     )
 
 
-def grows(norm: str, axis: str, sizes: list[tuple[int, int, int]], repeats: int) -> Row:
+def grows(norm: str, axis: str, sizes: list[Size], repeats: int) -> Row:
     """Exponent of the time in one of n, T, d."""
     place = "nTd".index(axis)
     seconds = []
     for size in sizes:
-        items = [instance(seed, *size) for seed in range(repeats)]
-        times, _ = in_turns(
-            {"": lambda item: svm.solve(*item, norm=norm, on_infeasible="return")}, items
-        )
-        seconds.append(statistics.median(times[""]))
+        way = {"": lambda item: svm.solve(*item, norm=norm, on_infeasible="return")}
+        seconds.append(statistics.median(in_turns(way, plain(repeats, size))[0][""]))
     exponent = growth([size[place] for size in sizes], seconds)
-    name = {"fro": "Frobenius", "nuc": "nuclear"}[norm]
     first, last = sizes[0], sizes[-1]
     fixed = " ".join(f"{k}={v}" for k, v in zip("nTd", first, strict=True) if k != axis)
     return Row(
-        f"{name}, growth in {axis} from {first[place]} to {last[place]} ({fixed})",
+        f"{NORMS[norm]}, growth in {axis} from {first[place]} to {last[place]} ({fixed})",
         "attsvm, svm.solve",
         seconds[-1],
         accuracy=f"time ∝ {axis}^{exponent:.1f}",
@@ -155,38 +127,25 @@ def grows(norm: str, axis: str, sizes: list[tuple[int, int, int]], repeats: int)
 
 
 def run(quick: bool) -> list[Row]:
-    count = 5 if quick else 15
+    """All rows."""
+    count, many = (5, 100) if quick else (15, 1000)
     frobenius = {"authors' way": 100.0, "cvxpy, matrix": 20.0}
-    rows = against_cvxpy("fro", (6, 8, 10), count, frobenius)
-    rows += against_cvxpy("fro", (15, 5, 20), count, frobenius)
-    rows += against_cvxpy("nuc", (5, 5, 20), 3 if quick else 5, {"cvxpy, matrix": 25.0})
-    many = 100 if quick else 1000
-    rows.append(batch("fro", (6, 8, 10), many, None))
-    rows.append(batch("fro", (15, 5, 20), many, None))
-    rows.append(batch("nuc", (6, 8, 10), 100, 0.020))
-    rows.append(large("fro", (200, 20, 64), "gap ≤ 1e-8, < 2 GB, < 16 s", 1e-8, 16.0))
-    rows.append(large("nuc", (100, 10, 64), "certified", 1e-8, np.inf))
-    if not quick:
-        for norm in ("fro", "nuc"):
-            rows.append(grows(norm, "n", [(n, 5, 32) for n in (4, 8, 16, 32, 64)], 5))
-            rows.append(grows(norm, "T", [(8, T, 32) for T in (3, 6, 12, 24, 48)], 5))
-            rows.append(grows(norm, "d", [(16, 8, d) for d in (12, 24, 48, 96)], 5))
+    rows = [
+        *against_cvxpy("fro", (6, 8, 10), count, frobenius),
+        *against_cvxpy("fro", (15, 5, 20), count, frobenius),
+        *against_cvxpy("nuc", (5, 5, 20), 3 if quick else 5, {"cvxpy, matrix": 25.0}),
+        batch("fro", (6, 8, 10), many, None),
+        batch("fro", (15, 5, 20), many, None),
+        batch("nuc", (6, 8, 10), 100, 0.020),
+        large("fro", (200, 20, 64), "gap ≤ 1e-8, < 2 GB, < 16 s", 1e-8, 16.0),
+        large("nuc", (100, 10, 64), "certified", 1e-8, np.inf),
+    ]
+    for norm in () if quick else NORMS:
+        rows.append(grows(norm, "n", [(n, 5, 32) for n in (4, 8, 16, 32, 64)], 5))
+        rows.append(grows(norm, "T", [(8, T, 32) for T in (3, 6, 12, 24, 48)], 5))
+        rows.append(grows(norm, "d", [(16, 8, d) for d in (12, 24, 48, 96)], 5))
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer instances, no growth rows")
-    parser.add_argument("--json", help="also write the rows to this file")
-    arguments = parser.parse_args()
-    with warnings.catch_warnings():
-        # cvxpy warns of its own inaccurate solutions; the table states the excess instead.
-        warnings.simplefilter("ignore")
-        rows = run(arguments.quick)
-    print(table(rows))
-    if arguments.json:
-        write(arguments.json, "svm", rows)
-
-
 if __name__ == "__main__":
-    main()
+    _measure.main(__doc__, "svm", run)

@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from _measure import Row, duration, table
+from _measure import Row, duration, markdown, table
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -41,53 +41,48 @@ def machine(record: dict[str, Any]) -> str:
     return f"Measured on {where}: {versions}."
 
 
+def rows(records: dict[str, dict[str, Any]], name: str) -> list[Row]:
+    """The rows that a script left."""
+    return [Row(**row) for row in records.get(name, {"rows": []})["rows"]]
+
+
 def page(records: dict[str, dict[str, Any]]) -> str:
     """All rows, for the book."""
-    parts = []
-    for name, title in TITLES.items():
-        if name in records:
-            rows = [Row(**row) for row in records[name]["rows"]]
-            parts.append(f"## {title}\n\n{table(rows)}\n\n{machine(records[name])}\n")
-    return "\n".join(parts)
+    return "\n".join(
+        f"## {title}\n\n{table(rows(records, name))}\n\n{machine(records[name])}\n"
+        for name, title in TITLES.items()
+        if name in records
+    )
 
 
 def summary(records: dict[str, dict[str, Any]]) -> str:
     """The rows that have a target, for the README."""
-    rows = [
-        Row(**row)
-        for name in TITLES
-        if name in records
-        for row in records[name]["rows"]
-        if row["target"]
-    ]
-    return f"{table(rows)}\n\n{machine(next(iter(records.values())))}"
+    chosen = [row for name in TITLES for row in rows(records, name) if row.target]
+    return f"{table(chosen)}\n\n{machine(next(iter(records.values())))}"
 
 
 def sizing(record: dict[str, Any]) -> str:
     """What an instance costs, and what ten million of them would."""
     cluster = record["cluster"]
-    head = ("n", "T", "d", "one instance", "in it, the SVMs", "chunk of 1 s", "worker's memory")
-    head += ("10⁴ instances", "10⁷ instances", "10⁷ on 1\u202f000 cores")
+    head = (
+        "n", "T", "d", "one instance", "in it, the SVMs", "chunk of 1 s", "worker's memory",
+        "10⁴ instances", "10⁷ instances", "10⁷ on 1\u202f000 cores",
+    )  # fmt: skip
     lines: list[tuple[str, ...]] = [head, tuple("---:" for _ in head)]
     for size in record["sizes"]:
         one = size["descent"] + size["solvers"]
-        lines.append(
-            (
-                *(str(size[name]) for name in ("n", "T", "d")),
-                duration(one),
-                f"{size['solvers'] / one:.0%}",
-                f"{max(1, round(1 / one))}",
-                f"{(size['base'] + size['memory']) / 1e9:.2f} GB",
-                f"{1e4 * one / 3600:.2g} core-hours",
-                f"{plain(1e7 * one / 3600)} core-hours",
-                f"{plain(1e7 * one / 3600 / 1000, 2)} h",
-            )
-        )
+        hours = one / 3600
+        lines.append((
+            *(str(size[name]) for name in ("n", "T", "d")), duration(one),
+            f"{size['solvers'] / one:.0%}", f"{max(1, round(1 / one))}",
+            f"{(size['base'] + size['memory']) / 1e9:.2f} GB", f"{1e4 * hours:.2g} core-hours",
+            f"{plain(1e7 * hours)} core-hours", f"{plain(1e7 * hours / 1000, 2)} h",
+        ))  # fmt: skip
     one = sum(record["sizes"][1][part] for part in ("descent", "solvers"))
     least = 1000 * cluster["overhead"]
     chunk = math.ceil(least / one / 10) * 10
     return SIZING_TEXT.read_text("utf-8").format(
-        table="\n".join("| " + " | ".join(line) + " |" for line in lines),
+        table=markdown(lines),
         machine=machine(record),
         record=record,
         cluster=cluster,

@@ -19,6 +19,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import _measure  # noqa: F401 (one thread, hence before numpy)
@@ -33,131 +34,70 @@ SIZES = [
     2), (5, 5, 3), (5, 5, 5), (5, 5, 20), (5, 10, 5), (5, 15, 4), (5, 15, 10), (6, 8, 10), (10, 5,
     4), (10, 5, 10), (15, 5, 4), (15, 5, 5), (15, 5, 20), (8, 4, 12),
 ]  # fmt: skip
+KINDS = [
+    "plain", "self-attention", "planted", "single precision", "scaled tokens", "uneven queries",
+    "uneven sequences", "duplicates", "redundant", "collinear queries", "zero query", "lattice",
+    "one-hot", "masked",
+]  # fmt: skip
 
 
-def _plain(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
+def plain(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
+    """Unit tokens and queries as in the paper's experiments, random selected tokens."""
     X, Z = g.normal(size=(n, T, d)), g.normal(size=(n, d))
     X /= np.linalg.norm(X, axis=-1, keepdims=True)
     Z /= np.linalg.norm(Z, axis=-1, keepdims=True)
     return {"X": X, "Z": Z, "selected": g.integers(0, T, n)}
 
 
-def _self_attention(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    instance = _plain(g, n, T, d)
-    return instance | {"Z": instance["X"][:, 0].copy()}
-
-
-def _scaled_tokens(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    instance = _plain(g, n, T, d)
-    return instance | {"X": instance["X"] * 10.0 ** g.choice([-6, 6])}
-
-
-def _uneven_queries(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    instance = _plain(g, n, T, d)
-    return instance | {"Z": instance["Z"] * 10.0 ** g.uniform(-3, 3, (n, 1))}
-
-
-def _uneven_sequences(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    instance = _plain(g, n, T, d)
-    return instance | {"X": instance["X"] * 10.0 ** g.uniform(-2, 2, (n, 1, 1))}
-
-
-def _duplicates(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    """One other token is a copy of a selected one: infeasible if T > 1."""
-    instance = _plain(g, n, T, d)
-    if T > 1:
-        i = int(g.integers(n))
-        a = int(instance["selected"][i])
-        instance["X"][i, (a + 1) % T] = instance["X"][i, a]
-    return instance
-
-
-def _redundant(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    """Tokens that are not selected repeat, so that constraints do."""
-    instance = _plain(g, n, T, d)
-    tokens = instance["selected"]
-    if T > 2:
-        for i in range(n):
-            others = np.flatnonzero(np.arange(T) != tokens[i])
-            instance["X"][i, others[-1]] = instance["X"][i, others[0]]
-    return instance
-
-
-def _collinear_queries(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    instance = _plain(g, n, T, d)
-    return instance | {"Z": instance["Z"][:1] * g.choice([-2.0, 0.5, 1.0], (n, 1))}
-
-
-def _zero_query(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    instance = _plain(g, n, T, d)
-    instance["Z"][int(g.integers(n))] = 0.0
-    return instance
-
-
-def _lattice(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    """Entries −1, 0, 1: ties, dependent rows, solutions that are not unique."""
-    X, Z = g.integers(-1, 2, (n, T, d)).astype(float), g.integers(-1, 2, (n, d)).astype(float)
-    return {"X": X, "Z": Z, "selected": g.integers(0, T, n)}
-
-
-def _one_hot(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    """A vocabulary of unit vectors, as in next-token prediction."""
-    basis = np.eye(d)
-    return {
-        "X": basis[g.integers(0, d, (n, T))],
-        "Z": basis[g.integers(0, d, n)],
-        "selected": g.integers(0, T, n),
-    }
-
-
-def _planted(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    """The selected tokens are those a random W prefers: feasible, whatever the size."""
-    instance = _plain(g, n, T, d)
-    W = g.normal(size=(d, d))
-    return instance | {
-        "selected": np.einsum("ntd,de,ne->nt", instance["X"], W, instance["Z"]).argmax(1)
-    }
-
-
-def _single_precision(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    instance = _plain(g, n, T, d)
-    return instance | {k: instance[k].astype(np.float32).astype(float) for k in ("X", "Z")}
-
-
-def _masked(g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
-    instance = _plain(g, n, T, d)
-    mask = g.random((n, T)) < 0.7
-    mask[np.arange(n), instance["selected"]] = True
-    return instance | {"mask": mask}
-
-
-KINDS = {
-    "plain": _plain,
-    "self-attention": _self_attention,
-    "planted": _planted,
-    "single precision": _single_precision,
-    "scaled tokens": _scaled_tokens,
-    "uneven queries": _uneven_queries,
-    "uneven sequences": _uneven_sequences,
-    "duplicates": _duplicates,
-    "redundant": _redundant,
-    "collinear queries": _collinear_queries,
-    "zero query": _zero_query,
-    "lattice": _lattice,
-    "one-hot": _one_hot,
-    "masked": _masked,
-}
+def of_kind(kind: str, g: np.random.Generator, n: int, T: int, d: int) -> dict[str, Any]:
+    """An instance of one of `KINDS`: a plain one, changed, or one of small integers."""
+    if kind == "lattice":  # ties, dependent rows, solutions that are not unique
+        X, Z = g.integers(-1, 2, (n, T, d)).astype(float), g.integers(-1, 2, (n, d)).astype(float)
+        return {"X": X, "Z": Z, "selected": g.integers(0, T, n)}
+    if kind == "one-hot":  # a vocabulary of unit vectors, as in next-token prediction
+        X, Z = np.eye(d)[g.integers(0, d, (n, T))], np.eye(d)[g.integers(0, d, n)]
+        return {"X": X, "Z": Z, "selected": g.integers(0, T, n)}
+    made = plain(g, n, T, d)
+    X, Z, selected = made.values()
+    match kind:
+        case "self-attention":
+            made["Z"] = X[:, 0].copy()
+        case "planted":  # selected is what a random W prefers: feasible, whatever the size
+            W = g.normal(size=(d, d))
+            made["selected"] = np.einsum("ntd,de,ne->nt", X, W, Z).argmax(1)
+        case "single precision":
+            made |= {name: made[name].astype(np.float32).astype(float) for name in "XZ"}
+        case "scaled tokens":
+            made["X"] = X * 10.0 ** g.choice([-6, 6])
+        case "uneven queries":
+            made["Z"] = Z * 10.0 ** g.uniform(-3, 3, (n, 1))
+        case "uneven sequences":
+            made["X"] = X * 10.0 ** g.uniform(-2, 2, (n, 1, 1))
+        case "duplicates" if T > 1:  # another token is a copy of a selected one: infeasible
+            i = int(g.integers(n))
+            X[i, (selected[i] + 1) % T] = X[i, selected[i]]
+        case "redundant" if T > 2:  # tokens that are not selected repeat, so constraints do
+            for i in range(n):
+                others = np.flatnonzero(np.arange(T) != selected[i])
+                X[i, others[-1]] = X[i, others[0]]
+        case "collinear queries":
+            made["Z"] = Z[:1] * g.choice([-2.0, 0.5, 1.0], (n, 1))
+        case "zero query":
+            Z[int(g.integers(n))] = 0.0
+        case "masked":
+            made["mask"] = g.random((n, T)) < 0.7
+            made["mask"][np.arange(n), selected] = True
+    return made
 
 
 def instances(
     count: int, seed: int = 0
 ) -> Iterator[tuple[str, tuple[int, int, int], dict[str, Any]]]:
     """`count` instances, kinds and sizes in turn; a shorter run is a prefix of a longer one."""
-    kinds = list(KINDS)
     for index in range(count):
-        kind = kinds[index % len(kinds)]
-        size = SIZES[(index // len(kinds)) % len(SIZES)]
-        yield kind, size, KINDS[kind](np.random.default_rng([seed, index]), *size)
+        kind = KINDS[index % len(KINDS)]
+        size = SIZES[(index // len(KINDS)) % len(SIZES)]
+        yield kind, size, of_kind(kind, np.random.default_rng([seed, index]), *size)
 
 
 def oracle(instance: dict[str, Any], norm: str) -> tuple[str, float]:
@@ -204,46 +144,39 @@ def disagreement(solution: svm.Solution, status: str, value: float) -> str | Non
 
 def run(count: int, norm: str, seed: int = 0, tenth: int = 10) -> dict[str, Any]:
     """Solve `count` instances and compare every `tenth`-th (in random order) with cvxpy."""
-    fates: Counter[str] = Counter()
     by_kind: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     gaps, residuals, uncertified, disagreements = [], [], [], []
-    compared = unable = 0
+    unable, spent = 0, 0.0
     chosen = np.random.default_rng([seed, 1]).permutation(count)[: count // tenth]
     asked = set(chosen.tolist())
-    spent = 0.0
     for index, (kind, size, instance) in enumerate(instances(count, seed)):
         start = time.perf_counter()
         solution = svm.solve(**instance, norm=norm, on_infeasible="return")
         spent += time.perf_counter() - start
-        fates[str(solution.status)] += 1
         by_kind[kind][str(solution.status)] += 1
+        where = {"index": index, "kind": kind, "size": size}
         if solution.status is svm.Status.SOLVED:
             gaps.append(solution.gap)
         elif solution.status is svm.Status.INFEASIBLE:
             residuals.append(solution.farkas_residual())
         else:
-            uncertified.append(
-                {"index": index, "kind": kind, "size": size, "gap": solution.gap,
-                 "margin": solution.min_margin}
-            )  # fmt: skip
+            uncertified.append(where | {"gap": solution.gap, "margin": solution.min_margin})
         if index in asked:
             status, value = oracle(instance, norm)
-            compared += 1
             unable += status not in ("optimal", "infeasible")
-            other = disagreement(solution, status, value)
-            if other:
-                disagreements.append({"index": index, "kind": kind, "size": size, "what": other})
+            if other := disagreement(solution, status, value):
+                disagreements.append(where | {"what": other})
     return {
         "norm": norm,
         "instances": count,
         "seed": seed,
-        "fates": dict(fates),
+        "fates": dict(sum(by_kind.values(), Counter())),
         "by kind": {kind: dict(counts) for kind, counts in by_kind.items()},
         "largest gap": max(gaps, default=0.0),
         "share of gaps above 1e-12": float(np.mean(np.array(gaps) > 1e-12)) if gaps else 0.0,
         "largest Farkas residual": max(residuals, default=0.0),
         "uncertified": uncertified,
-        "compared with cvxpy": compared,
+        "compared with cvxpy": len(asked),
         "cvxpy gave no clear answer": unable,
         "disagreements": disagreements,
         "seconds in attsvm": spent,
@@ -255,13 +188,13 @@ def main() -> int:
     parser.add_argument("--instances", type=int, default=10_000, help="for each norm")
     parser.add_argument("--norm", nargs="+", choices=["fro", "nuc"], default=["fro", "nuc"])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", help="also write the reports to this file")
-    arguments = parser.parse_args()
-    reports = [run(arguments.instances, norm, arguments.seed) for norm in arguments.norm]
-    print(json.dumps(reports, indent=1))
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(reports, file, indent=1)
+    parser.add_argument("--json", type=Path, help="also write the reports to this file")
+    options = parser.parse_args()
+    reports = [run(options.instances, norm, options.seed) for norm in options.norm]
+    text = json.dumps(reports, indent=1)
+    print(text)
+    if options.json:
+        options.json.write_text(text, encoding="utf-8")
     return int(any(report["uncertified"] or report["disagreements"] for report in reports))
 
 

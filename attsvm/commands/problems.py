@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from attsvm.svm import Solution
 
-__all__ = ["listed", "read", "solution_record", "solution_report", "token_shape", "write"]
+__all__ = ["line", "listed", "read", "solution_record", "solution_report", "token_shape", "write"]
 
 # Longer lists are cut on the screen; the files have all of it.
 SHOWN = 12
@@ -55,23 +55,22 @@ def read(
         raise ArgumentError("problem", "a readable file", f"{path} ({error.strerror})") from error
     found = _json(path, content) if file.suffix == ".json" else _npz(path, content)
     known = [*required, *optional]
-    for name in [name for name in found if name not in unused]:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise ArgumentError("problem", f"arrays {', '.join(known)}{hint}", f"one named {name}")
+    for name in found.keys() - {*known, *unused}:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise ArgumentError("problem", f"arrays {', '.join(known)}{hint}", f"one named {name}")
     for name in required:
         if name not in found:
             raise ArgumentError("problem", f"an array {name}", f"only {', '.join(found) or 'none'}")
     arrays = {}
-    for name in [name for name in known if name in found]:
-        value = found[name]
+    for name in filter(found.__contains__, known):
         try:
-            arrays[name] = np.asarray(value)
+            arrays[name] = np.asarray(found[name])
         except ValueError as error:
             raise ArgumentError(name, "rows of equal length", "a ragged list") from error
         if arrays[name].dtype.kind not in "fiub":
-            raise ArgumentError(name, "an array of numbers", f"entries such as {_sample(value)}")
+            sample = next(iter(arrays[name].flat), "")
+            raise ArgumentError(name, "an array of numbers", f"entries such as {str(sample)!r}")
     if "mask" in arrays and np.isin(arrays["mask"], (0, 1)).all():
         arrays["mask"] = arrays["mask"].astype(bool)
     return arrays
@@ -84,38 +83,26 @@ def _npz(path: str, content: bytes) -> dict[str, Any]:
         raise ArgumentError("problem", "an .npz file of named arrays", f"one array, {path}")
     if not content.startswith(b"PK"):
         raise ArgumentError("problem", "an .npz or .json file", f"{path}, which is neither")
-    found = {}
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            for name in stored.files:
-                found[name] = stored[name]
+            return dict(stored)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ArgumentError(
-            "problem", "an .npz or .json file of numbers", f"{path} ({_first_line(error)})"
-        ) from error
-    return found
+        raise _unreadable(path, "an .npz or .json file of numbers", error) from error
 
 
 def _json(path: str, content: bytes) -> dict[str, Any]:
     try:
         found = json.loads(content)
     except ValueError as error:
-        raise ArgumentError(
-            "problem", "an .npz or .json file", f"{path} ({_first_line(error)})"
-        ) from error
+        raise _unreadable(path, "an .npz or .json file", error) from error
     if not isinstance(found, dict):
         raise ArgumentError("problem", "a JSON object of arrays", f"{path}, which holds none")
     return found
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-def _sample(value: Any) -> str:
-    while isinstance(value, list) and value:
-        value = value[0]
-    return repr(value.ravel()[0] if hasattr(value, "ravel") and value.size else value)
+def _unreadable(path: str, expected: str, error: Exception) -> ArgumentError:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return ArgumentError("problem", expected, f"{path} ({reason})")
 
 
 def token_shape(arrays: Mapping[str, np.ndarray]) -> tuple[int, int, int]:
@@ -146,7 +133,7 @@ def solution_report(solution: Solution) -> list[str]:
     import numpy as np
 
     name = {"fro": "Frobenius", "nuc": "nuclear"}[solution.norm]
-    lines = [_line("status", str(solution.status))]
+    lines = [line("status", str(solution.status))]
     if solution.certificate is not None:
         weights = solution.certificate
         places = np.argwhere(weights > 0)
@@ -156,73 +143,55 @@ def solution_report(solution: Solution) -> list[str]:
             *lines,
             "No W separates the selected tokens: with multipliers at these tokens the constraints",
             f"combine to zero (residual {solution.farkas_residual():.1e}).",
-            _line("certificate", listed(named)),
+            line("certificate", listed(named)),
         ]
-    constraints = int(np.isfinite(solution.margins()).sum())
-    support = solution.support()
     lines += [
-        _line("objective", f"{solution.objective:.10g}, the {name} norm of W"),
-        _line("lower bound", f"{solution.bound:.10g}, from the multipliers alone"),
-        _line("relative gap", f"{solution.gap:.1e}"),
+        line("objective", f"{solution.objective:.10g}, the {name} norm of W"),
+        line("lower bound", f"{solution.bound:.10g}, from the multipliers alone"),
+        line("relative gap", f"{solution.gap:.1e}"),
     ]
+    constraints = int(np.isfinite(solution.margins()).sum())
     if not constraints:
         return [*lines, "There is nothing to separate: no sequence has a second token."]
-    values = solution.singular_values()
-    lines += [
-        _line("margin", f"{1 / solution.objective:.10g} = 1 / objective"),
-        _line(
-            "constraints", f"{constraints}, the smallest {solution.min_margin:.10g} (at least 1)"
-        ),
-        _line("rank", f"{solution.rank()}; singular values {listed(f'{s:.4g}' for s in values)}"),
-        _line("support", f"{int(support.sum())} tokens with margin 1"),
-    ]
+    values, support = solution.singular_values(), solution.support()
     rows = [
-        f"sequence {i}: {', '.join(str(t) for t in np.flatnonzero(row))}"
+        line("", f"sequence {i}: {', '.join(map(str, np.flatnonzero(row)))}")
         for i, row in enumerate(support)
         if row.any()
     ]
-    lines += [_line("", row) for row in rows[:SHOWN]]
     if len(rows) > SHOWN:
-        lines.append(_line("", f"… ({len(rows) - SHOWN} more sequences)"))
-    return lines
+        rows[SHOWN:] = [line("", f"… ({len(rows) - SHOWN} more sequences)")]
+    least = f"the smallest {solution.min_margin:.10g} (at least 1)"
+    return [
+        *lines,
+        line("margin", f"{1 / solution.objective:.10g} = 1 / objective"),
+        line("constraints", f"{constraints}, {least}"),
+        line("rank", f"{solution.rank()}; singular values {listed(f'{s:.4g}' for s in values)}"),
+        line("support", f"{int(support.sum())} tokens with margin 1"),
+        *rows,
+    ]
 
 
-def _line(name: str, text: str) -> str:
+def line(name: str, text: str) -> str:
+    """A line of a report."""
     return f"  {name:<14}{text}"
 
 
 def solution_record(solution: Solution) -> dict[str, Any]:
     """A solution as arrays and plain values."""
-    record = {
-        "status": str(solution.status),
-        "norm": solution.norm,
-        "objective": solution.objective,
-        "bound": solution.bound,
-        "gap": solution.gap,
-        "min_margin": solution.min_margin,
-        "rank": solution.rank(),
-        "singular_values": solution.singular_values(),
-        "support": solution.support(),
-        "margins": solution.margins(),
-        "W": solution.W,
-        "dual": solution.dual,
-    }
+    names = ("norm", "objective", "bound", "gap", "min_margin", "W", "dual")
+    record = {"status": str(solution.status)} | {name: getattr(solution, name) for name in names}
+    for name in ("rank", "singular_values", "support", "margins"):
+        record[name] = getattr(solution, name)()
     if solution.certificate is not None:
         record["certificate"] = solution.certificate
     return record
 
 
 def write(record: Mapping[str, Any], as_json: str | None, as_npz: str | None) -> None:
-    """Write what was found; each file is there whole or not at all.
+    """Write numbers, texts and arrays by name, each file whole or not at all; None: no such file.
 
-    Parameters
-    ----------
-    record
-        Numbers, texts and arrays by name.
-    as_json
-        File for JSON, in which what is not finite is null; None: no such file.
-    as_npz
-        File for NPZ; None: no such file.
+    What is not finite is null in JSON.
     """
     import numpy as np
 

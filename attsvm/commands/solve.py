@@ -36,21 +36,11 @@ TRAINED = ["labels", "v", "V", "ridge", "W", "K", "Q"]
 
 def register(commands: Commands) -> None:
     """Add the command."""
-    parser = add(
-        commands,
-        "solve",
-        run,
-        "Solve the attention SVM of a problem in a file.",
-        DESCRIPTION,
-        EPILOG,
-    )
+    summary = "Solve the attention SVM of a problem in a file."
+    parser = add(commands, "solve", run, summary, DESCRIPTION, EPILOG)
     parser.add_argument("problem", metavar="FILE", help="the problem, .npz or .json")
-    parser.add_argument(
-        "--norm",
-        choices=["fro", "nuc"],
-        default="fro",
-        help="Frobenius, as training W finds it, or nuclear, as key and query do (default: fro)",
-    )
+    help = "Frobenius, as training W finds it, or nuclear, as key and query do (default: fro)"
+    parser.add_argument("--norm", choices=["fro", "nuc"], default="fro", help=help)
     with_files(parser)
 
 
@@ -75,17 +65,14 @@ def run(options: argparse.Namespace) -> int:
     if mask is not None:
         mask = _checks.booleans("mask", mask, shape=(n, T))
         for i in np.flatnonzero(~mask[np.arange(n), selected]):
-            what = "no token exists" if not mask[i].any() else f"token {selected[i]} does not exist"
-            raise ArgumentError(
-                "mask",
-                "the selected token of each sequence to exist",
-                f"sequence {i}, where {what}",
-            )
+            what = f"token {selected[i]} does not exist" if mask[i].any() else "no token exists"
+            expected = "the selected token of each sequence to exist"
+            raise ArgumentError("mask", expected, f"sequence {i}, where {what}")
     solution = svm.solve(
         tokens, queries, selected, norm=options.norm, mask=mask, on_infeasible="return"
     )
     print(f"{options.problem}: {n} sequences of {T} tokens in dimension {d}")
-    print(f"  selected      {problems.listed(selected)}")
+    print(problems.line("selected", problems.listed(selected)))
     print("\n".join(problems.solution_report(solution)))
     problems.write(problems.solution_record(solution), options.json, options.npz)
-    return OK if solution.status is svm.Status.SOLVED else FAILED
+    return OK if solution.solved else FAILED

@@ -36,6 +36,24 @@ Exit codes: 0 trained, and the SVM of the selected tokens has a certified soluti
 or the weights diverged; 2 the file or an option is not as described, or the device is not there.
 """
 OPTIONAL = ["v", "V", "ridge", "mask", "W", "K", "Q"]
+PASSED = ["step", "iterations", "gradient", "rule", "ridge", "width", "device", "progress"]
+OPTIONS: list[tuple[str, dict[str, Any], str]] = [
+    ("parameterization", {"choices": ["W", "KQ"], "default": "W"}, "what is trained (default: W)"),
+    ("iterations", {"type": int, "default": 2000, "metavar": "N"}, "steps (default: 2000)"),
+    ("step", {"type": float, "default": 0.1}, "length of a step (default: 0.1)"),
+    ("rule", {"choices": ["normalized", "decaying", "plain", "polyak"], "default": "normalized"},
+     "how the step's length follows the gradient (default: normalized)"),
+    ("gradient", {"choices": ["exact", "published"], "default": "exact"},
+     "arithmetic: without saturation, or as the authors' code has it (default: exact)"),
+    ("ridge", {"type": float, "metavar": "NUMBER"}, "weight of a penalty on W"),
+    ("width", {"type": int, "metavar": "M"}, "columns of K and Q (default: d)"),
+    ("seed", {"type": int, "metavar": "N"}, "start at random weights of this seed (default: W = 0; "
+     "for KQ, where zero is a stationary point, seed 0)"),
+    ("norm", {"choices": ["fro", "nuc"]}, "of the SVM to compare with (default: fro for W, nuc for "
+     "KQ)"),
+    ("device", {"default": "cpu"}, "a torch device, e.g. cuda (default: cpu)"),
+    ("progress", {"action": "store_true"}, "show a bar"),
+]  # fmt: skip
 
 
 def register(commands: Commands) -> None:
@@ -43,41 +61,8 @@ def register(commands: Commands) -> None:
     summary = "Train attention on a problem in a file."
     parser = add(commands, "train", run, summary, DESCRIPTION, EPILOG)
     parser.add_argument("problem", metavar="FILE", help="the problem, .npz or .json")
-    parser.add_argument(
-        "--parameterization", choices=["W", "KQ"], default="W", help="what is trained (default: W)"
-    )
-    parser.add_argument(
-        "--iterations", type=int, default=2000, metavar="N", help="steps (default: 2000)"
-    )
-    parser.add_argument("--step", type=float, default=0.1, help="length of a step (default: 0.1)")
-    parser.add_argument(
-        "--rule",
-        choices=["normalized", "decaying", "plain", "polyak"],
-        default="normalized",
-        help="how the step's length follows the gradient (default: normalized)",
-    )
-    parser.add_argument(
-        "--gradient",
-        choices=["exact", "published"],
-        default="exact",
-        help="arithmetic: without saturation, or as the authors' code has it (default: exact)",
-    )
-    parser.add_argument("--ridge", type=float, metavar="NUMBER", help="weight of a penalty on W")
-    parser.add_argument("--width", type=int, metavar="M", help="columns of K and Q (default: d)")
-    parser.add_argument(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="start at random weights of this seed (default: W = 0; for KQ, where zero is a "
-        "stationary point, seed 0)",
-    )
-    parser.add_argument(
-        "--norm",
-        choices=["fro", "nuc"],
-        help="of the SVM to compare with (default: fro for W, nuc for KQ)",
-    )
-    parser.add_argument("--device", default="cpu", help="a torch device, e.g. cuda (default: cpu)")
-    parser.add_argument("--progress", action="store_true", help="show a bar")
+    for name, more, text in OPTIONS:
+        parser.add_argument(f"--{name}", **more, help=text)
     with_files(parser)
 
 
@@ -96,32 +81,24 @@ def run(options: argparse.Namespace) -> int:
     trained = descent.train(
         problem,
         options.parameterization,
-        step=options.step,
-        iterations=options.iterations,
-        gradient=options.gradient,
-        rule=options.rule,
-        ridge=options.ridge,
-        width=options.width,
         initial=initial,
         seeds=seed,
         keep=("W", "attention", "loss") + (("K", "Q") if options.parameterization == "KQ" else ()),
-        device=options.device,
-        progress=options.progress,
+        **{name: getattr(options, name) for name in PASSED},
     )
     if trained.W is None or trained.attention is None or trained.loss is None:
         raise ArgumentError("keep", "weights, attention and loss", "a run without them")
     W, attention = trained.W[-1], trained.attention[-1]
     selected = selection.selected_tokens(attention)
     norm = options.norm or {"W": "fro", "KQ": "nuc"}[options.parameterization]
-    solution = svm.solve(
-        problem.tokens, problem.queries, selected, norm=norm, mask=problem.mask,
-        on_infeasible="return",
-    )  # fmt: skip
-    solved = solution.status is svm.Status.SOLVED
+    data = (problem.tokens, problem.queries, selected)
+    solution = svm.solve(*data, norm=norm, mask=problem.mask, on_infeasible="return")
     optimal = selected == selection.optimal_tokens(problem)
     # Without a solution there are no support tokens to compare with.
-    local = selection.locally_optimal(problem, selected, solution.support()) if solved else None
-    comparable = solved and bool(W.any()) and bool(solution.W.any())
+    local = None
+    if solution.solved:
+        local = selection.locally_optimal(problem, selected, solution.support())
+    comparable = solution.solved and bool(W.any()) and bool(solution.W.any())
     correlation = float(metrics.correlation(W, solution.W)) if comparable else float("nan")
     record: dict[str, Any] = {
         "iterations": int(trained.iterations[-1]),
@@ -138,26 +115,28 @@ def run(options: argparse.Namespace) -> int:
     if local is not None:
         record["locally_optimal"] = local
     found = problems.solution_record(solution)
+    flat = {f"svm_{name}": value for name, value in found.items()}
     problems.write(record | {"svm": found}, options.json, None)
-    problems.write(
-        record | {f"svm_{name}": value for name, value in found.items()}, None, options.npz
-    )
+    problems.write(record | flat, None, options.npz)
     weakest = attention.max(-1)
-    print(f"{options.problem}: {n} sequences of {T} tokens in dimension {d}")
-    print(f"  trained       {options.parameterization}, {options.iterations} steps from {start}")
-    print(f"  loss          {record['loss']:.10g}")
-    print(f"  selected      {problems.listed(selected)}")
-    print(f"  attention     at least {weakest.min():.6g} on the selected token, in sequence "
-          f"{int(weakest.argmin())}")  # fmt: skip
-    print(f"  optimal       {int(optimal.sum())} of {n} selected tokens have the highest score")
+    least = f"{weakest.min():.6g} on the selected token, in sequence {int(weakest.argmin())}"
+    lines = {
+        "trained": f"{options.parameterization}, {options.iterations} steps from {start}",
+        "loss": f"{record['loss']:.10g}",
+        "selected": problems.listed(selected),
+        "attention": f"at least {least}",
+        "optimal": f"{int(optimal.sum())} of {n} selected tokens have the highest score",
+    }
     if local is not None:
         verdict = "locally optimal" if local.all() else "not locally optimal"
-        print(f"  local         {int(local.sum())} of {n} outscore their support tokens: {verdict}")
+        lines["local"] = f"{int(local.sum())} of {n} outscore their support tokens: {verdict}"
+    print(f"{options.problem}: {n} sequences of {T} tokens in dimension {d}")
+    print("\n".join(problems.line(name, text) for name, text in lines.items()))
     print(f"Attention SVM of the selected tokens ({norm}):")
     print("\n".join(problems.solution_report(solution)))
     said = f"{correlation:.10g}" if comparable else "not defined"
-    print(f"  correlation   {said} between the trained W and the SVM solution")
-    return OK if solved else FAILED
+    print(problems.line("correlation", f"{said} between the trained W and the SVM solution"))
+    return OK if solution.solved else FAILED
 
 
 def _head(arrays: dict[str, np.ndarray]) -> Head:
@@ -188,13 +167,11 @@ def _start(options: argparse.Namespace, arrays: dict[str, np.ndarray]) -> tuple[
     given = [name for name in ("W", "K", "Q") if name in arrays]
     if given:
         if given != names:
-            raise ArgumentError(
-                "problem", f"initial {' and '.join(names)}, or none", " and ".join(given)
-            )
+            expected = f"initial {' and '.join(names)}, or none"
+            raise ArgumentError("problem", expected, " and ".join(given))
         if options.seed is not None:
-            raise ArgumentError(
-                "seed", "none where the file says where to start", str(options.seed)
-            )
+            expected = "none where the file says where to start"
+            raise ArgumentError("seed", expected, str(options.seed))
         start = [arrays[name] for name in names]
         return start[0] if len(start) == 1 else tuple(start), None, "the weights in the file"
     seed = options.seed
@@ -213,6 +190,5 @@ def _require_device(device: str) -> None:
         # AssertionError is how torch says that it was built without the device.
         reason = str(error).strip().splitlines()[0]
         here = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        raise ArgumentError(
-            "device", f"one of this machine ({', '.join(here)})", f"{device!r} ({reason})"
-        ) from error
+        expected = f"one of this machine ({', '.join(here)})"
+        raise ArgumentError("device", expected, f"{device!r} ({reason})") from error

@@ -15,8 +15,8 @@ __all__ = ["minimize_over_ball"]
 def _model_minimizer(values: Array, vectors: Array, linear: Array, radius: float) -> Array:
     """argmin of linear'y + ½ y'Hy over ‖y‖ ≤ radius, H = vectors diag(values) vectors'.
 
-    The minimiser satisfies (H + μ) y = −linear with μ ≥ 0 and H + μ ⪰ 0 (Moré and Sorensen): either
-    μ = 0 and y is inside, or ‖y‖ = radius, which is one equation for μ.
+    The minimiser satisfies (H + μ) y = −linear with μ ≥ 0 and H + μ ⪰ 0: either μ = 0 and y is
+    inside, or ‖y‖ = radius, which is one equation for μ (:cite:t:`more1983computing`).
     """
     b = -(vectors.T @ linear)
     size = float(np.linalg.norm(b))

@@ -1,13 +1,16 @@
 """Hard-margin SVMs of the paper, each with a certificate (Section 2, Section 6).
 
 ``solve`` and ``solve_many`` take one selected token for each sequence (Att-SVM, Att-SVM*),
-``solve_general`` takes sets of them (Gen-SVM), ``solve_lp`` has other entrywise norms.  Modules are
-loaded when they are first needed, so that whoever solves in one norm depends on that norm's solver.
+``solve_general`` takes sets of them (Gen-SVM), ``solve_lp`` has other entrywise norms.  Frobenius:
+block principal pivoting (:cite:t:`judice1994block`, :cite:t:`kim2011fast`), else non-negative least
+squares (:cite:t:`lawson1974solving`).  Nuclear: an interior-point method
+(:cite:t:`mehrotra1992implementation`, :cite:t:`helmberg1996interior`), polished by Newton's
+(:cite:t:`overton1995second`).  Modules are loaded when they are first needed, so that whoever
+solves in one norm depends on that norm's solver.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from attsvm.svm._attention import solve, solve_many
@@ -35,15 +38,19 @@ __all__ = [
     "solve_many",
 ]
 
-_LATER = {
-    "Face": "_face",
-    "GeneralSolution": "_general",
-    "solve_general": "_general",
-    "solve_lp": "_lp",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"attsvm.svm.{_LATER[name]}"), name)
+    # As statements: what a result may depend on is read from them (`attsvm.sources`).
+    if name == "Face":
+        from attsvm.svm._face import Face
+
+        return Face
+    if name == "solve_lp":
+        from attsvm.svm._lp import solve_lp
+
+        return solve_lp
+    if name in ("GeneralSolution", "solve_general"):
+        from attsvm.svm._general import GeneralSolution, solve_general
+
+        return solve_general if name == "solve_general" else GeneralSolution
     raise AttributeError(f"module 'attsvm.svm' has no attribute {name!r}")

@@ -31,12 +31,8 @@ def solve(
 
     Parameters
     ----------
-    X
-        (n, T, d) tokens.
-    Z
-        (n, d) queries.
-    selected
-        (n,) int, the selected token α_i of each sequence.
+    X, Z, selected
+        (n, T, d) tokens, (n, d) queries, and (n,) int, the selected token α_i of each sequence.
     norm
         "fro": Att-SVM, Frobenius norm; "nuc": Att-SVM*, nuclear norm.
     mask
@@ -102,10 +98,9 @@ def solve_many(
     n_jobs = _checks.integer("n_jobs", n_jobs, low=1)
     tolerance = tolerance or DEFAULT
     instances = read(X, Z, selected, mask, many=True)
-    count = len(instances)
     # Pieces bound the memory of differences and margins, and share the work among processes.
-    size = min(_PIECE, max(1, -(-count // (4 * n_jobs)))) if n_jobs > 1 else _PIECE
-    pieces = [instances.piece(start, start + size) for start in range(0, count, size)]
+    share = -(-len(instances.X) // (4 * n_jobs)) if n_jobs > 1 else _PIECE
+    pieces = instances.pieces(min(_PIECE, share))
     if n_jobs == 1 or len(pieces) == 1:
         parts = [_solve_piece(piece, chosen, tolerance) for piece in pieces]
     else:
@@ -176,13 +171,13 @@ def least_norm(rows: Rows, norm: Norm) -> Answer:
         from attsvm.svm._nuclear import nuclear_norm
 
         W, multipliers = nuclear_norm(rows, W, multipliers)
-        return W, multipliers / rows.lengths, None
-    if norm.power is not None:
+    elif norm.power is not None:
         from attsvm.svm._lp import entrywise
 
         W, multipliers = entrywise(rows, multipliers, norm.power)
-        return W, multipliers / rows.lengths, None
-    return rows.scale * W, multipliers * (rows.scale / rows.lengths), None
+    else:
+        return rows.scale * W, multipliers * (rows.scale / rows.lengths), None
+    return W, multipliers / rows.lengths, None
 
 
 def solve_program(
@@ -195,9 +190,7 @@ def solve_program(
     B, n, T, d = program.D.shape
     W, dual, farkas = np.zeros((B, d, d)), np.zeros((B, n * T)), np.zeros((B, n * T))
     for i, (places, rows) in enumerate(program.rows()):
-        W[i], multipliers, proof = minimise(rows, norm)
+        W[i], dual[i, places], proof = minimise(rows, norm)
         if proof is not None:
-            farkas[i, places] = proof
-        else:
-            dual[i, places] = multipliers
+            dual[i], farkas[i, places] = 0.0, proof
     return judge(program, W, dual.reshape(B, n, T), farkas.reshape(B, n, T), norm, tolerance)

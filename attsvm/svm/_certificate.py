@@ -36,10 +36,8 @@ class Tolerance:
 
     Parameters
     ----------
-    gap
-        Largest relative gap (objective − bound) / objective of a solved instance.
-    nuclear_gap
-        The same for the nuclear norm.
+    gap, nuclear_gap
+        Largest relative gap of a solved instance; that of the nuclear norm has its own.
     violation
         Largest violation of a margin or an equality of a solved instance.
     farkas
@@ -85,14 +83,6 @@ def _frobenius(W: FloatArray) -> FloatArray:
     return np.sqrt(np.einsum("bij,bij->b", W, W))
 
 
-def _nuclear(W: FloatArray) -> FloatArray:
-    return np.linalg.svd(W, compute_uv=False).sum(-1)
-
-
-def _spectral(W: FloatArray) -> FloatArray:
-    return np.linalg.norm(W, 2, axis=(-2, -1))
-
-
 def _entrywise(W: FloatArray, p: float) -> FloatArray:
     """(Σ |W_kl|^p)^(1/p), scaled so that no power overflows."""
     top = np.abs(W).max((-2, -1), keepdims=True)
@@ -102,7 +92,11 @@ def _entrywise(W: FloatArray, p: float) -> FloatArray:
 
 NORMS = {
     "fro": Norm("fro", _frobenius, _frobenius),
-    "nuc": Norm("nuc", _nuclear, _spectral),
+    "nuc": Norm(
+        "nuc",
+        of=lambda W: np.linalg.svd(W, compute_uv=False).sum(-1),
+        dual=lambda W: np.linalg.norm(W, 2, axis=(-2, -1)),
+    ),
 }
 
 
@@ -118,28 +112,28 @@ class Certified:
     Parameters
     ----------
     W
-        (d, d), scaled so that the smallest margin is 1; NaN when infeasible.
+        (d, d), scaled so that the smallest margin is 1.
     dual
         (n, T), multipliers λ: ≥ 0 at margins, free in sign at equalities, 0 elsewhere. Frobenius:
-        W = Σ λ_it D_it z_i'; other norms: Σ λ_it D_it z_i' is a subgradient of the norm at W.
+        W = Σ λ_it D_it z_i'; other norms: that sum is a subgradient of the norm at W.
     objective
-        ‖W‖ in the norm of the program; inf when infeasible.
+        ‖W‖ in the norm of the program.
     bound
-        A lower bound on ‖W'‖ of every feasible W': Σ λ_it b_it / ‖Σ λ_it D_it z_i'‖_dual, with
-        b_it = 1 at margins; inf when infeasible. The dual norm is Frobenius for Frobenius, the
-        spectral norm for nuclear, ℓq with 1/p + 1/q = 1 for ℓp. Follows from
-        Σ λ_it b_it ≤ <Σ λ_it D_it z_i', W'> ≤ ‖Σ λ_it D_it z_i'‖_dual ‖W'‖.
+        Σ λ_it b_it / ‖Σ λ_it D_it z_i'‖_dual with b_it = 1 at margins, at most ‖W'‖ for every
+        feasible W': Σ λ_it b_it ≤ <Σ λ_it D_it z_i', W'> ≤ ‖Σ λ_it D_it z_i'‖_dual ‖W'‖. The dual
+        norm is Frobenius for Frobenius, spectral for nuclear, ℓq with 1/p + 1/q = 1 for ℓp.
     gap
-        (objective − bound) / objective; 0 if the objective is 0; NaN when infeasible.
+        (objective − bound) / objective; 0 if the objective is 0.
     min_margin
         min over the margins of D_it' W z_i, less what an equality of the same sequence exceeds; inf
-        without margins, NaN when infeasible.
+        without margins.
     violation
         max over pairs of equalities of a sequence of their residuals' difference, each residual
-        (D_it' W z_i − b_it) / max(1, |b_it|), with 0 among them; NaN when infeasible.
+        (D_it' W z_i − b_it) / max(1, |b_it|), with 0 among them.
     status
         SOLVED if min_margin ≥ 1, violation = 0 and gap = 0, each up to its tolerance; INFEASIBLE if
-        `certificate` proves that there is no W; else INACCURATE.
+        `certificate` proves that there is no W (objective and bound are then inf, the rest NaN);
+        else INACCURATE.
     certificate
         (n, T), Farkas multipliers c when infeasible, else None: c ≥ 0 at margins, Σ c_it b_it > 0,
         while Σ c_it D_it z_i' = 0 up to rounding; normalised to Σ |c_it| ‖D_it‖‖z_i‖ = 1 (to
@@ -189,7 +183,7 @@ def _weight(D: FloatArray, Z: FloatArray, multipliers: FloatArray) -> float:
 def _residuals(program: Program, W: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(B,), smallest margins and largest violations, as `Certified` has them."""
     towards = program.Z @ W.mT
-    if program.equal is None or program.right is None:
+    if program.plain:
         values = (program.D @ towards[..., None])[..., 0]
         return np.where(program.margin, values, np.inf).min((1, 2)), np.zeros(len(values))
     # Not a matrix product, as above: recorded results depend on the rounding.
@@ -216,37 +210,34 @@ def judge(
     """
     margin, violation = _residuals(program, W)
     off = (margin > 0) & np.isfinite(margin)
-    if program.equal is None:
+    if program.plain:
         # A margin of one up to rounding is left alone: dividing would only round W once more.
         off &= (margin < 1.0 - 1e-14) | (margin > 1.0 + 1e-12)
     if off.any():
         W = W / np.where(off, margin, 1.0)[:, None, None]
         margin, violation = _residuals(program, W)
     dual = np.where(program.margin, np.maximum(dual, 0.0), dual)
-    targets, none = program.targets(), np.zeros(len(W))
     objective = norm.of(W)
+    total = (dual * program.right).sum((1, 2))
     dual_norm = norm.dual(combination(program.D, program.Z, dual))
-    bound = np.divide((dual * targets).sum((1, 2)), dual_norm, out=none.copy(), where=dual_norm > 0)
-    gap = np.divide(objective - bound, objective, out=none.copy(), where=objective > 0)
+    bound = np.divide(total, dual_norm, out=np.zeros_like(total), where=dual_norm > 0)
+    gap = np.divide(objective - bound, objective, out=np.zeros_like(total), where=objective > 0)
     gap = np.maximum(gap, 0.0)
     within = (margin >= 1.0 - tolerance.violation) & (violation <= tolerance.violation)
     solved = within & (gap <= tolerance.gap_for(norm.name)) & ~farkas.any((1, 2))
     answers = []
     for i, c in enumerate(farkas):
-        D, Z = program.D[i], program.Z[i]
-        value = float((c * targets[i]).sum())
+        D, Z, value = program.D[i], program.Z[i], float((c * program.right[i]).sum())
+        answer = Certified(
+            W=W[i], dual=dual[i], objective=float(objective[i]), bound=float(bound[i]),
+            gap=float(gap[i]), min_margin=float(margin[i]), violation=float(violation[i]),
+            status=Status.SOLVED if solved[i] else Status.INACCURATE,
+        )  # fmt: skip
         if value > 0 and farkas_residual(D, Z, c) <= tolerance.farkas:
-            nan = float("nan")
-            answer = Certified(
-                W=np.full_like(W[i], nan), dual=np.zeros_like(c), objective=float("inf"),
-                bound=float("inf"), gap=nan, min_margin=nan, violation=nan,
-                status=Status.INFEASIBLE, certificate=c / (_weight(D, Z, c) or value),
-            )  # fmt: skip
-        else:
-            answer = Certified(
-                W=W[i], dual=dual[i], objective=float(objective[i]), bound=float(bound[i]),
-                gap=float(gap[i]), min_margin=float(margin[i]), violation=float(violation[i]),
-                status=Status.SOLVED if solved[i] else Status.INACCURATE,
-            )  # fmt: skip
+            answer.W, answer.dual = np.full_like(W[i], np.nan), np.zeros_like(c)
+            answer.objective = answer.bound = np.inf
+            answer.gap = answer.min_margin = answer.violation = np.nan
+            answer.status = Status.INFEASIBLE
+            answer.certificate = c / (_weight(D, Z, c) or value)
         answers.append(answer)
     return answers

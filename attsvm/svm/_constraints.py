@@ -9,44 +9,33 @@ Without that, tokens scaled by 1e±6 or queries of very different length drown i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from attsvm import _checks
-from attsvm._typing import ArrayLike, BoolArray, FloatArray, IntArray
+from attsvm._typing import Array, ArrayLike, Bool, BoolArray, Float, FloatArray, Int, IntArray
 from attsvm.errors import ArgumentError
 
-# Certificates square products of tokens and queries: their fourth powers have to fit float64.
+# Certificates square products of tokens and queries: products of four must not overflow or vanish.
 _LARGEST = 1e70
 
 
 @dataclass(slots=True)
 class Rows:
-    """Normalised constraints <D_j z_j', W> ≥ b_j, or = b_j where `free`.
+    """Normalised constraints <D_j z_j', W> ≥ b_j, or = b_j where `free`: the multiplier's sign is.
 
-    Parameters
-    ----------
-    D
-        (m, d), unit token differences (a zero difference stays zero).
-    Z
-        (m, d), the unit query of each row.
-    b
-        (m,), right-hand sides in units of `scale`.
-    free
-        (m,) bool, True for an equality, whose multiplier is free in sign; None: no equality.
-    norms
-        (m,), ‖D_j‖‖z_j‖ of the rows as given.
-    scale
-        The right-hand sides as given are ``scale * b / norms`` times the norms: W = scale · Ŵ.
+    D and Z hold unit vectors (zero stays zero), `norms` the ‖D_j‖‖z_j‖ of the rows as given, whose
+    solution is W = scale · Ŵ.  `plain` rows are those of the Att-SVM, which knows no equality.
     """
 
-    D: FloatArray
-    Z: FloatArray
-    b: FloatArray
-    free: BoolArray | None
-    norms: FloatArray
+    D: Float[Array, "m d"]
+    Z: Float[Array, "m e"]
+    b: Float[Array, " m"]
+    free: Bool[Array, " m"]
+    norms: Float[Array, " m"]
     scale: float
+    plain: bool
 
     def __len__(self) -> int:
         return self.b.shape[0]
@@ -56,12 +45,10 @@ class Rows:
         """(m,), `norms`, with 1 for 0: multipliers of these rows / lengths are those as given."""
         return np.where(self.norms > 0, self.norms, 1.0)
 
-    def part(self, index: IntArray) -> Rows:
+    def part(self, index: IntArray | BoolArray) -> Rows:
         """Some of the rows."""
-        free = None if self.free is None else self.free[index]
-        return Rows(
-            self.D[index], self.Z[index], self.b[index], free, self.norms[index], self.scale
-        )
+        names = ("D", "Z", "b", "free", "norms")
+        return replace(self, **{name: getattr(self, name)[index] for name in names})
 
     def gram(self) -> FloatArray:
         """(m, m), <D_j z_j', D_k z_k'> = (D D') ∘ (Z Z')."""
@@ -85,43 +72,24 @@ def differences(X: FloatArray, selected: IntArray) -> FloatArray:
     return np.take_along_axis(X, selected[..., None, None], -2) - X
 
 
-def _power_of_two(size: float) -> float:
-    """A scale near `size` that costs no rounding."""
-    return float(2.0 ** np.ceil(np.log2(size))) if size > 0 else 1.0
-
-
 @dataclass(slots=True)
 class Program:
-    """Constraints of B programs of one size: D_it' W z_i ≥ 1, and equalities.
+    """Constraints of B programs of one size: D_it' W z_i ≥ 1 at margins, = right_it where equal.
 
-    Parameters
-    ----------
-    D
-        (B, n, T, d), token differences.
-    Z
-        (B, n, d), queries.
-    margin
-        (B, n, T) bool, where D_it' W z_i ≥ 1 is asked.
-    equal, right
-        (B, n, T), where D_it' W z_i = right_it is asked; None: nowhere.
+    `right` is 1 at margins and 0 where nothing is asked; `plain` says that no program of this kind
+    has equalities.
     """
 
-    D: FloatArray
-    Z: FloatArray
-    margin: BoolArray
-    equal: BoolArray | None = None
-    right: FloatArray | None = None
-
-    def targets(self) -> FloatArray:
-        """(B, n, T), the right-hand sides; 0 where there is no constraint."""
-        ones = self.margin.astype(np.float64)
-        if self.equal is None or self.right is None:
-            return ones
-        return np.where(self.equal, self.right, ones)
+    D: Float[Array, "B n T d"]
+    Z: Float[Array, "B n d"]
+    margin: Bool[Array, "B n T"]
+    equal: Bool[Array, "B n T"]
+    right: Float[Array, "B n T"]
+    plain: bool = False
 
     def _lengths(self, vectors: FloatArray) -> FloatArray:
         # Either sum will do; which one it is decides the last digit of recorded results.
-        if self.equal is None:
+        if self.plain:
             return np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
         return np.sqrt((vectors * vectors).sum(-1))
 
@@ -132,35 +100,34 @@ class Program:
         unit_D = (self.D / np.where(dn > 0, dn, 1.0)[..., None]).reshape(B, n * T, d)
         unit_Z = self.Z / np.where(zn > 0, zn, 1.0)[..., None]
         norms = (dn * zn[..., None]).reshape(B, n * T)
-        used = (self.margin if self.equal is None else self.margin | self.equal).reshape(B, n * T)
-        equal = None if self.equal is None else self.equal.reshape(B, n * T)
-        targets = self.targets().reshape(B, n * T)
+        used = (self.margin | self.equal).reshape(B, n * T)
+        equal, right = self.equal.reshape(B, n * T), self.right.reshape(B, n * T)
         for i in range(B):
             places = used[i].nonzero()[0]
             length = norms[i].take(places)
-            b = targets[i].take(places) / np.where(length > 0, length, 1.0)
-            scale = _power_of_two(float(np.abs(b).max(initial=0.0)))
-            free = None if equal is None else equal[i].take(places)
+            b = right[i].take(places) / np.where(length > 0, length, 1.0)
+            size = float(np.abs(b).max(initial=0.0))
+            # A power of two costs no rounding.
+            scale = float(2.0 ** np.ceil(np.log2(size))) if size > 0 else 1.0
             D, Z = unit_D[i].take(places, 0), unit_Z[i].take(places // T, 0)
-            yield places, Rows(D, Z, b / scale, free, length, scale)
+            yield places, Rows(D, Z, b / scale, equal[i].take(places), length, scale, self.plain)
 
 
 @dataclass(slots=True)
 class Instances:
-    """Checked arguments with a leading axis: (B, n, T, d), (B, n, d), (B, n) and (B, n, T)."""
+    """Checked arguments of B instances."""
 
-    X: FloatArray
-    Z: FloatArray
-    selected: IntArray
-    mask: BoolArray | None
+    X: Float[Array, "B n T d"]
+    Z: Float[Array, "B n d"]
+    selected: Int[Array, "B n"]
+    mask: Bool[Array, "B n T"] | None
 
-    def __len__(self) -> int:
-        return self.X.shape[0]
-
-    def piece(self, start: int, stop: int) -> Instances:
-        """Instances start … stop − 1."""
-        mask = None if self.mask is None else self.mask[start:stop]
-        return Instances(self.X[start:stop], self.Z[start:stop], self.selected[start:stop], mask)
+    def pieces(self, size: int) -> list[Instances]:
+        """The same, at most `size` at a time."""
+        starts = range(size, len(self.X), size)
+        X, Z, selected = (np.split(a, starts) for a in (self.X, self.Z, self.selected))
+        masks = [None] * len(X) if self.mask is None else np.split(self.mask, starts)
+        return [Instances(*parts) for parts in zip(X, Z, selected, masks, strict=True)]
 
     def program(self) -> Program:
         """A margin for every token that exists and is not the selected one."""
@@ -170,21 +137,13 @@ class Instances:
         if self.mask is not None:
             # What stands at a masked place is nobody's token.
             D = np.where(self.mask[..., None], D, 0.0)
-        return Program(D, self.Z, margin)
+        return Program(D, self.Z, margin, np.zeros_like(margin), margin.astype(np.float64), True)
 
 
 def tokens_and_queries(
     X: ArrayLike, Z: ArrayLike, many: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Check X ([B,] n, T, d) and Z ([B,] n, d), with the leading axis if `many`.
-
-    Raises
-    ------
-    ArgumentError
-        If shapes do not fit together, a number is not finite, or there is no instance, sequence,
-        token or dimension; also if the largest entry is above 1e70, or below 1e-70 and not zero:
-        products of four would overflow or vanish.
-    """
+    """Check X ([B,] n, T, d) and Z ([B,] n, d), with the leading axis if `many`."""
     X = _checks.array("X", X)
     if X.ndim != (4 if many else 3):
         lead = "(instances, n, T, d)" if many else "(n, T, d)"
@@ -202,22 +161,15 @@ def tokens_and_queries(
 def read(
     X: ArrayLike, Z: ArrayLike, selected: ArrayLike, mask: ArrayLike | None, many: bool
 ) -> Instances:
-    """Check the arguments of a solver.
-
-    Raises
-    ------
-    ArgumentError
-        As in `tokens_and_queries`; also if an index is out of range or a selected token is masked.
-    """
+    """Check the arguments of a solver; each has a leading axis if `many`."""
     X, Z = tokens_and_queries(X, Z, many)
     *batch, T, _ = X.shape
     selected = _checks.integers("selected", selected, shape=batch, low=0, high=T)
     if mask is not None:
         mask = _checks.booleans("mask", mask, shape=(*batch, T))
         if not np.take_along_axis(mask, selected[..., None], -1).all():
-            raise ArgumentError(
-                "mask", "True at every selected token", "a selected token is masked"
-            )
+            what = "True at every selected token"
+            raise ArgumentError("mask", what, "a selected token is masked")
     if many:
         return Instances(X, Z, selected, mask)
     return Instances(X[None], Z[None], selected[None], None if mask is None else mask[None])

@@ -6,7 +6,7 @@ gaps are written into the table, and a figure's passport is read off it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,10 +43,21 @@ def evidence(*solutions: Iterable[Solution | GeneralSolution | None]) -> dict[st
         there is no solution.
     """
     columns: dict[str, FloatArray] = {}
-    for group in solutions:
-        for program, gaps, tolerances in _by_program(list(group)):
-            for name, values in ((_GAP + program, gaps), (_TOLERANCE + program, tolerances)):
-                columns[name] = np.fmax(columns.get(name, values), values)
+    for group in map(list, solutions):
+        for k, solution in enumerate(group):
+            if solution is None:
+                continue
+            name, method = _PROGRAMS[solution.norm]
+            # Gen-SVM has two parts; the larger gap counts.
+            finite = getattr(solution, "finite", None)
+            name = name if finite is None else f"Gen-SVM, {name}"
+            gap = solution.gap if finite is None else max(solution.gap, finite.gap)
+            limit = solution.tolerance.gap_for(solution.norm)
+            for word, value in ((_GAP, gap), (_TOLERANCE, limit)):
+                column = f"{word}{name}: attsvm.svm, {method}"
+                if column not in columns:
+                    columns[column] = np.full(len(group), np.nan)
+                columns[column][k] = np.fmax(columns[column][k], value)
     return columns
 
 
@@ -84,31 +95,3 @@ def passport(
                 found = max(float(kept[column].max()), tolerances.get(worst, 0.0))
                 tolerances[worst] = float(f"{found:.0e}")
     return solvers, tolerances
-
-
-def _by_program(
-    group: Sequence[Solution | GeneralSolution | None],
-) -> Iterable[tuple[str, FloatArray, FloatArray]]:
-    programs = [None if s is None else _program(s) for s in group]
-    for program in dict.fromkeys(filter(None, programs)):
-        mine = [s if own == program else None for s, own in zip(group, programs, strict=True)]
-        yield (
-            program,
-            np.array([np.nan if s is None else _gap(s) for s in mine], dtype=np.float64),
-            np.array(
-                [np.nan if s is None else s.tolerance.gap_for(s.norm) for s in mine],
-                dtype=np.float64,
-            ),
-        )
-
-
-def _program(solution: Solution | GeneralSolution) -> str:
-    name, method = _PROGRAMS[solution.norm]
-    if hasattr(solution, "finite"):
-        name = f"Gen-SVM, {name}"
-    return f"{name}: attsvm.svm, {method}"
-
-
-def _gap(solution: Solution | GeneralSolution) -> float:
-    """The larger of the two gaps of Gen-SVM."""
-    return max(solution.gap, getattr(solution, "finite", solution).gap)

@@ -4,7 +4,9 @@ Every optimal W satisfies <M, W> = ‖W‖_* for M = Σ λ_it D_it z_i' with ‖
 W = U1 H V1' with the top singular vectors U1, V1 of M and H ⪰ 0 symmetric.  So the solutions form
 the face
 
-    { H ⪰ 0 :  D_it' U1 H V1' z_i = 1 where λ_it > 0,  ≥ 1 elsewhere }.
+    { H ⪰ 0 :  D_it' U1 H V1' z_i = 1 where λ_it > 0,  ≥ 1 elsewhere },
+
+and its extreme points have low rank (:cite:t:`barvinok1995problems`, :cite:t:`pataki1998rank`).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attsvm._linalg import RANK_TOLERANCE
+from attsvm._linalg import RANK_TOLERANCE, packed, unpacked
 from attsvm._typing import FloatArray
 
 # What counts as zero among quantities that a certified solution has to about 1e-12.
@@ -93,18 +95,10 @@ def _free_directions(
     if not on_face:
         tight |= _values(left, right, H) <= 1.0 + _ZERO
     L = _factor(H) if not on_face else np.eye(len(H))
-    r = L.shape[1]
-    row, column = np.triu_indices(r)
-    weight = np.where(row == column, 1.0, np.sqrt(0.5))
-    u, v = left[tight] @ L, right[tight] @ L
-    J = 0.5 * weight * (u[:, row] * v[:, column] + u[:, column] * v[:, row])
+    J = packed(left[tight] @ L, right[tight] @ L)
     J = J / np.maximum(np.linalg.norm(J, axis=1, keepdims=True), 1e-300)
     _, values, basis = np.linalg.svd(J, full_matrices=True)
-    empty = basis[int((values > _ZERO).sum()) :]
-    directions = np.zeros((len(empty), r, r))
-    directions[:, row, column] = empty * weight
-    directions = directions + np.swapaxes(directions, 1, 2)
-    return L @ directions @ L.T
+    return L @ unpacked(basis[int((values > _ZERO).sum()) :], L.shape[1]) @ L.T
 
 
 def _walk(H: FloatArray, direction: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:

@@ -1,20 +1,17 @@
 """Least-distance problems: min ‖W‖_F subject to <D_j z_j', W> ≥ b_j (= b_j where free).
 
 The dual is min ½ λ'Gλ − b'λ over λ ≥ 0 with the Gram matrix G = (DD') ∘ (ZZ'), and
-W = Σ λ_j D_j z_j'.
+W = Σ λ_j D_j z_j'.  Two methods, chosen by measurement:
 
-Two methods, chosen by measurement (one thread; n, T, d as in the paper's figures):
+* *Block principal pivoting* on G (:cite:t:`judice1994block`, safeguards of :cite:t:`kim2011fast`):
+  exchange every index of wrong sign at once.  It needs 2 to 8 Cholesky factorisations whether there
+  are 20 or 3800 constraints, so it wins wherever the rows are (nearly) independent.
+* *NNLS* (:cite:t:`lawson1974solving`) on [A'; b'] u ≈ e_last, whose residual gives W.  Here zero
+  residual is the same as infeasible, and dependent rows do no harm: it takes over where pivoting
+  does not settle, with many more constraints than dimensions, near infeasibility and beyond.
 
-* *Block principal pivoting* on G (Júdice and Pires 1994; safeguards of Kim and Park 2011): exchange
-  every index of wrong sign at once.  It needs 2 to 8 Cholesky factorisations whether there are 20
-  or 3800 constraints, so it wins wherever the rows are (nearly) independent.
-* *Lawson–Hanson NNLS* on [A'; b'] u ≈ e_last, whose residual gives W.  Here zero residual is the
-  same as infeasible, and dependent rows do no harm: it takes over where pivoting does not settle,
-  that is, for many more constraints than dimensions, near the feasibility threshold and beyond it.
-
-Beyond `_LARGE` rows both work on a growing and shrinking set of them: the 3800 constraints of
-n = 200, T = 20, d = 64 then take 0.7 s instead of 2.7 s, those of d = 32 0.2 s instead of 11 s, and
-G is never formed in full.
+Beyond `_LARGE` rows both work on a growing and shrinking set of them: 3800 constraints in d = 64
+then take 0.7 s instead of 2.7 s, in d = 32 0.2 s instead of 11 s, and G is never formed in full.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ class _Settled:
     factor: FloatArray
 
 
-def _pivot(G: FloatArray, b: FloatArray, free: BoolArray | None) -> _Settled | None:
+def _pivot(G: FloatArray, b: FloatArray, free: BoolArray) -> _Settled | None:
     """Multipliers by block principal pivoting, or None if it does not settle."""
     m = len(b)
     F = np.ones(m, dtype=bool)
@@ -62,8 +59,7 @@ def _pivot(G: FloatArray, b: FloatArray, free: BoolArray | None) -> _Settled | N
         multipliers[index] = solution
         # λ where it is free to move, the slack Gλ − b elsewhere: both have to be ≥ 0.
         signs = np.where(F, multipliers, G @ multipliers - b)
-        if free is not None:
-            signs[free] = 0.0
+        signs[free] = 0.0
         noise = 1e-14 * max(1.0, float(np.abs(solution).max(initial=0.0)))
         wrong = (signs < -noise).nonzero()[0]
         if len(wrong) == 0:
@@ -79,32 +75,22 @@ def _pivot(G: FloatArray, b: FloatArray, free: BoolArray | None) -> _Settled | N
     return None
 
 
-def _settled(G: FloatArray, b: FloatArray, multipliers: FloatArray) -> _Settled | None:
-    """What pivoting would return for multipliers found otherwise; None if G does not factorise."""
-    index = multipliers.nonzero()[0]
-    if len(index) == 0:
-        return None
-    factor, _, info = dposv(G[index[:, None], index].T, b[index], lower=1)
-    return None if info else _Settled(multipliers, index, factor)
-
-
 def _refine(rows: Rows, start: _Settled) -> tuple[FloatArray, FloatArray]:
     """Solve a_j(W) = b_j on the active set to the last digit; W and its multipliers.
 
     The residual is taken from W, not from G, so that the shift of G and the rounding of its factor
     only cost steps; and W is corrected, not recomputed as Σ λ_j a_j, whose terms may cancel.
     """
-    W = rows.combine(start.multipliers)
+    W, multipliers = rows.combine(start.multipliers), start.multipliers
     if len(start.index) == 0:
-        return W, start.multipliers
-    W, multipliers = _iterate(rows, start, rows.b, W, start.multipliers)
-    if rows.free is None:
-        # What is left is the rounding of W, about eps·‖W‖ whatever b_j. Rows with a small b_j
-        # (long tokens or queries) cannot bear it, and scaling W up would charge all for it. So ask
-        # every row for that much more; it costs eps·Σλ/‖W‖ of the objective.
-        rounding = 4.0 * _EPS * math.sqrt(float(np.vdot(W, W)))
-        if rounding > 1e-13 * float(rows.b[start.index].min()):
-            W, multipliers = _iterate(rows, start, rows.b + rounding, W, multipliers)
+        return W, multipliers
+    W, multipliers = _iterate(rows, start, rows.b, W, multipliers)
+    # What is left is the rounding of W, about eps·‖W‖ whatever b_j. Rows with a small b_j (long
+    # tokens or queries) cannot bear it, and scaling W up would charge all for it. So ask every row
+    # for that much more; it costs eps·Σλ/‖W‖ of the objective.
+    rounding = 4.0 * _EPS * math.sqrt(float(np.vdot(W, W)))
+    if rows.plain and rounding > 1e-13 * float(rows.b[start.index].min()):
+        W, multipliers = _iterate(rows, start, rows.b + rounding, W, multipliers)
     return W, multipliers
 
 
@@ -128,31 +114,21 @@ def _iterate(
     return best
 
 
-def _stacked(rows: Rows, b: FloatArray) -> FloatArray:
-    """The NNLS matrix [A'; b'] with the rows in the smaller of the two dimensions."""
-    A = rows.matrix().T
-    if A.shape[0] > A.shape[1]:
-        A = np.asarray(np.linalg.qr(A, mode="r"))
-    return np.vstack([A, b])
-
-
 def _lawson_hanson(rows: Rows, b: FloatArray) -> tuple[FloatArray, float]:
     """NNLS on [A'; b'] u ≈ e_last: u (free multipliers by a pair of columns) and 1 − b'u ≥ 0."""
     # Imported here because many instances never need it and scipy.optimize is slow to load.
     from scipy.optimize import nnls
 
-    E = _stacked(rows, b)
-    split = rows.free is not None and rows.free.any()
-    if split:
-        E = np.hstack([E, -E[:, rows.free]])
+    A, m = rows.matrix().T, len(rows)
+    if A.shape[0] > m:
+        A = np.asarray(np.linalg.qr(A, mode="r"))
+    E = np.vstack([A, b])
+    E = np.hstack([E, -E[:, rows.free]])
     target = np.zeros(E.shape[0])
     target[-1] = 1.0
-    u, _ = nnls(E, target, maxiter=max(300, 10 * E.shape[1]))
-    m = len(rows)
-    if split:
-        first, second = u[:m].copy(), u[m:]
-        first[rows.free] -= second
-        u = first
+    both, _ = nnls(E, target, maxiter=max(300, 10 * E.shape[1]))
+    u = both[:m].copy()
+    u[rows.free] -= both[m:]
     return u, 1.0 - float(b @ u)
 
 
@@ -184,22 +160,18 @@ def _by_working_set(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray | No
     The objective grows from round to round, so no set comes back; inconsistent rows prove that all
     are.
     """
-    m = len(rows)
-    free = np.zeros(m, dtype=bool) if rows.free is None else rows.free
+    m, free = len(rows), rows.free
     W = rows.combine(np.where(free, 0.0, 1.0 / m))
-    dimensions = min(m, min(rows.D.shape) ** 2)
-    portion = min(m, max(100, dimensions // 2))
+    portion = min(m, max(100, min(m, min(rows.D.shape) ** 2) // 2))
     inside = free.copy()
     inside[np.argsort(rows.values(W) - rows.b)[:portion]] = True
     for _ in range(_ROUNDS):
         index = inside.nonzero()[0]
-        W, some, farkas = _direct(rows.part(index))
-        multipliers = np.zeros(m)
+        multipliers, proof = np.zeros(m), np.zeros(m)
+        W, multipliers[index], farkas = _direct(rows.part(index))
         if farkas is not None:
-            proof = np.zeros(m)
             proof[index] = farkas
             return W, multipliers, proof
-        multipliers[index] = some
         # Relative to b, like the certificate, so that long queries do not drown short ones.
         short = (rows.values(W) - rows.b) / np.where(free, 1.0, rows.b)
         new = ((short < -1e-13) & ~inside).nonzero()[0]
@@ -219,8 +191,7 @@ def _direct(rows: Rows) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     if settled is not None:
         W, multipliers = _refine(rows, settled)
         slack = rows.values(W) - rows.b
-        if rows.free is not None:
-            slack[rows.free] = -np.abs(slack[rows.free])
+        slack[rows.free] = -np.abs(slack[rows.free])
         if float(slack.min()) >= -1e-12 * max(1.0, float(np.abs(W).max())):
             return W, multipliers, None
     return _robust(rows, G)
@@ -240,10 +211,12 @@ def _robust(rows: Rows, G: FloatArray) -> tuple[FloatArray, FloatArray, FloatArr
         rescale *= float(np.sqrt(max(rest, 1e-12)))
     if rest > 1e-9:
         multipliers = u / (rest * rescale)
-        settled = _settled(G, rows.b, multipliers)
-        if settled is None:
-            return rows.combine(multipliers), multipliers, None
-        return *_refine(rows, settled), None
+        index = multipliers.nonzero()[0]
+        if len(index):
+            factor, _, info = dposv(G[index[:, None], index].T, b[index], lower=1)
+            if not info:
+                return *_refine(rows, _Settled(multipliers, index, factor)), None
+        return rows.combine(multipliers), multipliers, None
     return np.zeros_like(combination), np.zeros(len(rows)), _sharpened(rows, u)
 
 
@@ -254,5 +227,5 @@ def _sharpened(rows: Rows, u: FloatArray) -> FloatArray:
     correction = np.linalg.lstsq(A, A @ u[index], rcond=1e-13)[0]
     better = u.copy()
     better[index] = u[index] - correction
-    signed = better if rows.free is None else np.where(rows.free, 0.0, better)
+    signed = np.where(rows.free, 0.0, better)
     return better if float(signed.min()) >= 0 and float(better.max()) > 0 else u

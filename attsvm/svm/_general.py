@@ -27,12 +27,8 @@ class GeneralSolution(Certified):
 
     Parameters
     ----------
-    X, Z, selected
-        (n, T, d), (n, d) and (n, T) bool, as given.
-    norm
-        "fro" or "nuc".
-    tolerance
-        What counted as solved and as infeasible.
+    X, Z, selected, norm, tolerance
+        As given to the solver: (n, T, d), (n, d), (n, T) bool, a word, and a `Tolerance`.
     finite
         W_fin, judged: NaN and INFEASIBLE when the attention ratios contradict each other.
     """
@@ -93,22 +89,16 @@ def solve_general(
 
     Parameters
     ----------
-    X
-        (n, T, d) tokens.
-    Z
-        (n, d) queries.
+    X, Z
+        (n, T, d) tokens and (n, d) queries.
     selected
         (n, T) bool, True for t ∈ O_i; at least one for each sequence.
     attention
         (n, T), attention weights s of the trained model; used, and positive, on O_i only.
     norm
         "fro" or "nuc", for both programs.
-    mask
-        (n, T) bool, True where a token exists; None: all exist.
-    on_infeasible
-        "raise" or "return".
-    tolerance
-        What counts as solved and as infeasible.
+    mask, on_infeasible, tolerance
+        As in `attsvm.svm.solve`.
 
     Returns
     -------
@@ -134,23 +124,24 @@ def solve_general(
     own = np.log(np.take_along_axis(attention, reference, 1))
     logs = np.where(inside, own - np.log(np.where(inside, attention, 1.0)), 0.0)
     # Both programs as a batch: margins and equal logits, and the ratios alone.
+    margin = present & ~sets
     program = Program(
         D=np.stack([differences(X, reference[:, 0])] * 2),
         Z=np.stack([Z] * 2),
-        margin=np.stack([present & ~sets, np.zeros_like(sets)]),
+        margin=np.stack([margin, np.zeros_like(sets)]),
         equal=np.stack([inside] * 2),
-        right=np.stack([np.zeros_like(logs), logs]),
+        right=np.stack([margin.astype(np.float64), logs]),
     )
-    margin, finite = solve_program(program, NORMS[norm], tolerance, _least_norm)
+    apart, finite = solve_program(program, NORMS[norm], tolerance, _least_norm)
     if on_infeasible == "raise":
         for part, what in (
-            (margin, "no W separates the selected sets"),
+            (apart, "no W separates the selected sets"),
             (finite, "the attention ratios inside the selected sets contradict each other"),
         ):
             if part.status is Status.INFEASIBLE:
                 raise InfeasibleError(what, part.certificate)
     return GeneralSolution(
-        X=X, Z=Z, selected=sets, norm=norm, tolerance=tolerance, finite=finite, **vars(margin)
+        X=X, Z=Z, selected=sets, norm=norm, tolerance=tolerance, finite=finite, **vars(apart)
     )
 
 
@@ -176,17 +167,16 @@ def _sets(
 
 def _least_norm(rows: Rows, norm: Norm) -> Answer:
     """`least_norm` without the equalities that others imply, which get multiplier 0."""
-    multipliers = np.zeros(len(rows))
+    d, m = rows.D.shape[1], len(rows)
     kept, contradiction = _independent(rows)
     if contradiction is not None:
-        d = rows.D.shape[1]
-        return np.zeros((d, d)), multipliers, contradiction / rows.lengths
+        return np.zeros((d, d)), np.zeros(m), contradiction / rows.lengths
+    multipliers, farkas = np.zeros(m), np.zeros(m)
     W, multipliers[kept], proof = least_norm(rows.part(kept), norm)
-    if proof is not None:
-        farkas = np.zeros(len(rows))
-        farkas[kept] = proof
-        return W, multipliers, farkas
-    return W, multipliers, None
+    if proof is None:
+        return W, multipliers, None
+    farkas[kept] = proof
+    return W, multipliers, farkas
 
 
 def _independent(rows: Rows) -> tuple[IntArray, FloatArray | None]:
@@ -194,8 +184,7 @@ def _independent(rows: Rows) -> tuple[IntArray, FloatArray | None]:
 
     The proof is the residual r of the least-squares solution: Σ r_j a_j = 0 and r'b = ‖r‖² > 0.
     """
-    everything = np.arange(len(rows))
-    equal = np.flatnonzero(rows.free) if rows.free is not None else everything[:0]
+    everything, equal = np.arange(len(rows)), rows.free.nonzero()[0]
     if len(equal) == 0:
         return everything, None
     A, b = rows.matrix()[equal], rows.b[equal]

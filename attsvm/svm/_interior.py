@@ -40,12 +40,12 @@ def _inner(D: FloatArray, Z: FloatArray, A: FloatArray) -> FloatArray:
     return 2.0 * ((D @ A[:p, p:]) * Z).sum(1)
 
 
-def _dilation(D: FloatArray, Z: FloatArray, multipliers: FloatArray) -> FloatArray:
-    p, q = D.shape[1], Z.shape[1]
-    result = np.zeros((p + q, p + q))
-    M = D.T @ (multipliers[:, None] * Z)
-    result[:p, p:] = M
-    result[p:, :p] = M.T
+def blocks(A: FloatArray | float, B: FloatArray, C: FloatArray | float) -> FloatArray:
+    """(p + q, p + q), [[A, B], [B', C]] for B (p, q)."""
+    p, q = B.shape
+    result = np.empty((p + q, p + q))
+    result[:p, :p], result[:p, p:] = A, B
+    result[p:, :p], result[p:, p:] = B.T, C
     return result
 
 
@@ -65,31 +65,34 @@ def _step(inverse_factor: FloatArray, direction: FloatArray) -> float:
 
 
 class Path:
-    """Mehrotra's predictor-corrector with the HKM direction, from strictly feasible points."""
+    """Predictor-corrector (:cite:t:`mehrotra1992implementation`) from strictly feasible points.
+
+    Its direction is that of :cite:t:`helmberg1996interior`."""
 
     def __init__(self, rows: Rows, start: FloatArray) -> None:
         self.rows = rows
         self.D, self.Z, self.b = rows.D, rows.Z, rows.b
-        p, q = rows.D.shape[1], rows.Z.shape[1]
-        self.free = np.zeros(len(rows), dtype=bool) if rows.free is None else rows.free
-        bound = ~self.free
+        self.free, bound = rows.free, ~rows.free
         # Primal: the Frobenius solution, enlarged so that it has slack. Equalities of a homogeneous
         # right-hand side survive the scaling.
         W = (1.5 if bound.any() else 1.0) * rows.combine(start)
         U, sigma, Vt = np.linalg.svd(W, full_matrices=False)
         size = float(sigma.mean())
-        self.X = np.empty((p + q, p + q))
-        self.X[:p, :p] = 0.5 * ((U * sigma) @ U.T + size * np.eye(p))
-        self.X[p:, p:] = 0.5 * ((Vt.T * sigma) @ Vt + size * np.eye(q))
-        self.X[:p, p:] = 0.5 * W
-        self.X[p:, :p] = 0.5 * W.T
+        self.X = blocks(
+            0.5 * ((U * sigma) @ U.T + size * np.eye(len(U))),
+            0.5 * W,
+            0.5 * ((Vt.T * sigma) @ Vt + size * np.eye(Vt.shape[1])),
+        )
         self.s = np.where(bound, np.maximum(rows.values(W) - rows.b, 0.1 * rows.b), 1.0)
         # Dual: the Frobenius multipliers, lifted off zero and shrunk into the spectral ball.
         positive = np.maximum(start, 0.1 * float(np.abs(start).mean()))
         self.multipliers = np.where(bound, positive, start)
-        top = float(np.linalg.norm(rows.combine(self.multipliers), 2))
-        self.multipliers *= 0.7 / top
-        self.S = np.eye(p + q) - _dilation(self.D, self.Z, self.multipliers)
+        self.multipliers *= 0.7 / float(np.linalg.norm(rows.combine(self.multipliers), 2))
+        self.S = self._slack(self.multipliers)
+
+    def _slack(self, multipliers: FloatArray) -> FloatArray:
+        """I − 𝓜(λ)."""
+        return np.eye(len(self.X)) - blocks(0.0, self.rows.combine(multipliers), 0.0)
 
     def gap(self) -> float:
         """Relative duality gap of the iterate, before any rounding."""
@@ -111,32 +114,29 @@ class Path:
         S_inverse = Si.T @ Si
         mu = (float((X * S).sum()) + float(s[bound] @ y[bound])) / count
         B = schur(D, Z, X, S_inverse)
-        size = len(y) + 1
         # The multiplier of an equality has no slack term; a speck keeps dependent rows
         # factorisable.
-        B.flat[::size] += np.where(bound, s / np.where(bound, y, 1.0), 1e-13 * B.flat[::size])
+        diagonal, divisor = B.flat[:: len(y) + 1], np.where(bound, y, 1.0)
+        np.fill_diagonal(B, diagonal + np.where(bound, s / divisor, 1e-13 * diagonal))
         factor, info = dpotrf(B, lower=1, clean=0)
         if info:
-            B.flat[::size] *= 1.0 + 1e-10
+            B.flat[:: len(y) + 1] *= 1.0 + 1e-10
             factor, info = dpotrf(B, lower=1, clean=0)
             if info:
                 return False
         inner = _inner(D, Z, S_inverse)
 
         def direction(
-            target: float, C: FloatArray | None, c: FloatArray | float
+            target: float, C: FloatArray | float, c: FloatArray | float
         ) -> tuple[FloatArray, ...]:
-            right = self.b - target * inner
-            right = right + np.where(bound, (target - c) / np.where(bound, y, 1.0), 0.0)
-            if C is not None:
+            right = self.b - target * inner + np.where(bound, (target - c) / divisor, 0.0)
+            if isinstance(C, np.ndarray):
                 right = right + _inner(D, Z, C)
             dy = dpotrs(factor, right, lower=1)[0]
-            dS = -_dilation(D, Z, dy)
+            dS = -blocks(0.0, self.rows.combine(dy), 0.0)
             dX = X @ dS @ S_inverse
-            dX = target * S_inverse - X - 0.5 * (dX + dX.T)
-            if C is not None:
-                dX = dX - C
-            ds = np.where(bound, (target - c - s * dy) / np.where(bound, y, 1.0) - s, 0.0)
+            dX = target * S_inverse - X - 0.5 * (dX + dX.T) - C
+            ds = np.where(bound, (target - c - s * dy) / divisor - s, 0.0)
             return dX, ds, dS, dy
 
         def steps(
@@ -146,7 +146,7 @@ class Path:
             dual = min(_step(Si, dS), step_to_zero(y[bound], dy[bound]))
             return primal, dual
 
-        dX, ds, dS, dy = direction(0.0, None, 0.0)
+        dX, ds, dS, dy = direction(0.0, 0.0, 0.0)
         primal, dual = (min(1.0, 0.98 * a) for a in steps(dX, ds, dS, dy))
         predicted = float(((X + primal * dX) * (S + dual * dS)).sum())
         predicted += float((s + primal * ds)[bound] @ (y + dual * dy)[bound])
@@ -161,5 +161,5 @@ class Path:
         self.X = X + primal * dX
         self.s = s + primal * ds
         self.multipliers = y + dual * dy
-        self.S = np.eye(X.shape[0]) - _dilation(D, Z, self.multipliers)
+        self.S = self._slack(self.multipliers)
         return True

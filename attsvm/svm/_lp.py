@@ -72,7 +72,9 @@ def entrywise(rows: Rows, start: FloatArray, p: float) -> tuple[FloatArray, Floa
 def _interior_point(
     A: FloatArray, b: FloatArray, w: FloatArray, y: FloatArray, p: float
 ) -> tuple[FloatArray, FloatArray]:
-    """min (1/p) Σ|w|^p s.t. A w ≥ b, by a primal-dual method from a nearby exponent's solution.
+    """min (1/p) Σ|w|^p s.t. A w ≥ b, from a nearby exponent's solution.
+
+    Primal-dual with predictor and corrector, as in :cite:t:`mehrotra1992implementation`.
 
     For p ≥ 2 the condition |w|^{p−1} sign w = A'y is linearised in w, for p < 2 its inverse
     w = |A'y|^{q−1} sign A'y in y: of the two the one whose derivative stays finite at 0.

@@ -2,20 +2,21 @@
 
 Three steps: the Frobenius solution as a start, the central path of `_interior` to a few digits, and
 `_polish`, which solves the optimality conditions on the face the path points to by Newton's method
-with the exact curvature (Overton and Womersley 1995): that gives the remaining digits and a W of
+with the exact curvature (:cite:t:`overton1995second`): that gives the remaining digits and a W of
 exactly low rank.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attsvm._linalg import span
+from attsvm._linalg import packed, span, unpacked
 from attsvm._typing import BoolArray, FloatArray
 from attsvm.svm._constraints import Rows
-from attsvm.svm._interior import Path, schur
+from attsvm.svm._interior import Path, blocks, schur
 
 _ITERATIONS = 60
 # Relative gaps at which polishing is tried; the last is as far as the path itself gets.
@@ -38,24 +39,17 @@ class Candidate:
     multipliers: FloatArray
     error: float
 
-
-def _error(found: Candidate) -> float:
-    return found.error
+    def __lt__(self, other: Candidate) -> bool:
+        return self.error < other.error
 
 
 def candidate(rows: Rows, W: FloatArray, multipliers: FloatArray) -> Candidate:
     """Scale W to its smallest margin and measure the gap to b'λ / ‖M(λ)‖_op."""
-    values = rows.values(W)
-    off = 0.0
-    if rows.free is None:
-        factor = float((values / rows.b).min())
-        multipliers = np.maximum(multipliers, 0.0)
-    else:
-        margin = ~rows.free
-        multipliers = np.where(margin, np.maximum(multipliers, 0.0), multipliers)
-        # Equalities beside margins are homogeneous, so that scaling does not touch them.
-        factor = float((values[margin] / rows.b[margin]).min()) if margin.any() else 1.0
-        off = float(np.abs(values - rows.b)[rows.free].max(initial=0.0))
+    values, margin = rows.values(W), ~rows.free
+    multipliers = np.where(margin, np.maximum(multipliers, 0.0), multipliers)
+    # Equalities beside margins are homogeneous, so that scaling does not touch them.
+    factor = float((values[margin] / rows.b[margin]).min()) if margin.any() else 1.0
+    off = float(np.abs(values - rows.b)[rows.free].max(initial=0.0))
     if not factor > 0:
         return Candidate(W, multipliers, np.inf)
     W = W / factor
@@ -74,35 +68,18 @@ def _rest_of_top(M: FloatArray, r: int) -> tuple[FloatArray, FloatArray, FloatAr
     R = Σ_k e_k e_k' / (1 − μ_k) over the k that are not on top, where μ_k, e_k are the eigenvalues
     and eigenvectors of the dilation of M.
     """
-    p, q = M.shape
     U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
     V = Vt.T
-    below = 0.5 / (1.0 + sigma)
-    above = np.zeros_like(sigma)
+    below, above = 0.5 / (1.0 + sigma), np.zeros_like(sigma)
     # A singular value that has met the top one from below would divide by zero.
     above[r:] = 0.5 / np.maximum(1.0 - sigma[r:], 1e-14)
-    R = np.empty((p + q, p + q))
     # Directions outside the singular vectors have eigenvalue 0, weight 1.
-    R[:p, :p] = (U * (above + below - 1.0)) @ U.T + np.eye(p)
-    R[p:, p:] = (V * (above + below - 1.0)) @ V.T + np.eye(q)
-    R[:p, p:] = (U * (above - below)) @ V.T
-    R[p:, :p] = R[:p, p:].T
+    R = blocks(
+        (U * (above + below - 1.0)) @ U.T + np.eye(len(U)),
+        (U * (above - below)) @ V.T,
+        (V * (above + below - 1.0)) @ V.T + np.eye(len(V)),
+    )
     return U[:, :r], V[:, :r], sigma, R
-
-
-def _packed(u: FloatArray, v: FloatArray) -> FloatArray:
-    """(r(r+1)/2, k), the symmetric matrices ½(u_j v_j' + v_j u_j') as columns, isometrically."""
-    r = u.shape[1]
-    row, column = np.triu_indices(r)
-    weight = np.where(row == column, 0.5, np.sqrt(0.5))
-    return (weight * (u[:, row] * v[:, column] + u[:, column] * v[:, row])).T
-
-
-def _unpacked(h: FloatArray, r: int) -> FloatArray:
-    H = np.zeros((r, r))
-    row, column = np.triu_indices(r)
-    H[row, column] = h * np.where(row == column, 1.0, np.sqrt(0.5))
-    return H + H.T - np.diag(np.diag(H))
 
 
 def _solve_symmetric(K: FloatArray, right: FloatArray, reach: float) -> FloatArray:
@@ -130,12 +107,9 @@ def _polish(
         [Q  J'] [δ]   [b − J'h  ]
         [J  0 ] [η] = [I − Σ_top],     J_j = sym(U1'D_j z_j'V1),  h = H packed, h ← h + η.
 
-    Returns
-    -------
-    best, active
-        The best iterate, and the active set as its signs would have it.
+    Returns the best iterate, and the active set as its signs would have it.
     """
-    D, Z, b = rows.D[active], rows.Z[active], rows.b[active]
+    part = rows.part(active)
     y = np.where(active, multipliers, 0.0)
     k = int(active.sum())
     row, column = np.triu_indices(r)
@@ -143,100 +117,79 @@ def _polish(
     best, previous = Candidate(W, multipliers, np.inf), np.inf
     for _ in range(_NEWTON_STEPS):
         U, V, sigma, R = _rest_of_top(rows.combine(y), r)
-        J = _packed(D @ U, Z @ V)
+        J = packed(part.D @ U, part.Z @ V).T
         # The vectors of a cluster of singular values are fixed up to rotation only: H follows them.
         H = U.T @ W @ V
         H = 0.5 * (H + H.T)
         E = np.vstack([U, V]) * np.sqrt(0.5)
         K = np.zeros((k + len(J), k + len(J)))
-        K[:k, :k] = 2.0 * schur(D, Z, E @ H @ E.T, R)
+        K[:k, :k] = 2.0 * schur(part.D, part.Z, E @ H @ E.T, R)
         K[k:, :k] = J
         K[:k, k:] = J.T
         h = H[row, column] * weight
-        right = np.concatenate([b - h @ J, np.where(row == column, 1.0 - sigma[row], 0.0)])
+        right = np.concatenate([part.b - h @ J, np.where(row == column, 1.0 - sigma[row], 0.0)])
         reach = 0.1 * max(float(np.abs(y).max()), float(np.abs(h).max()))
         solution = _solve_symmetric(K, right, reach)
-        H = _unpacked(h + solution[k:], r)
+        H = unpacked(h + solution[k:], r)
         y = y.copy()
         y[active] += solution[:k]
         W = U @ H @ V.T
-        found = candidate(rows, W, y)
-        if found.error < best.error:
-            best = found
+        best = min(best, candidate(rows, W, y))
         change = float(np.abs(solution).max())
         if best.error < _ROUNDING or not change < 0.5 * previous:
             break
         previous = change
     # Above the upper limit Newton has not converged: the face is wrong, and nothing to lift.
-    if 0.1 * _ENOUGH < best.error < 1e-4 and rows.free is None:
-        within = (U, V, J)
-        best = min(best, candidate(rows, _lifted(W, D, Z, b, within), y), key=_error)
+    if 0.1 * _ENOUGH < best.error < 1e-4 and rows.plain:
+        inverse = np.linalg.pinv(J.T, rcond=1e-12)
+        lifted = _lifted(W, part, inverse, lambda h: U @ unpacked(h, r) @ V.T)
+        best = min(best, candidate(rows, lifted, y))
         if best.error > 100 * _ENOUGH:
-            best = min(best, candidate(rows, _lifted(W, D, Z, b, None), y), key=_error)
-    pushing = y < 0.0
+            inverse = np.linalg.pinv(part.gram(), rcond=1e-14, hermitian=True)
+            best = min(best, candidate(rows, _lifted(W, part, inverse, part.combine), y))
+    pushing = (y < 0.0) & ~rows.free
     missing = ~active & (rows.values(W) < rows.b * (1.0 - 1e-9))
-    if rows.free is not None:
-        pushing &= ~rows.free
     return best, (active & ~pushing) | missing
 
 
 def _lifted(
-    W: FloatArray,
-    D: FloatArray,
-    Z: FloatArray,
-    b: FloatArray,
-    within: tuple[FloatArray, FloatArray, FloatArray] | None,
+    W: FloatArray, part: Rows, inverse: FloatArray, step: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
     """W with active margins a few roundings of W above b_j, not just within them.
 
     Rows with a small b_j (long tokens or queries, or a W that is long because the instance is
     nearly infeasible) would otherwise fall short by much in relation, and scaling all of W up for
-    them would cost as much of the gap.  The correction keeps W = U1 H V1', and so its rank, if
-    `within` gives U1, V1 and J; without, it has a few digits more and leaves singular values of
-    rounding size.
+    them would cost as much of the gap.  Steps within U1 H V1' keep the rank of W; others have a few
+    digits more and leave singular values of rounding size.
     """
-    if within is None:
-        inverse = np.linalg.pinv((D @ D.T) * (Z @ Z.T), rcond=1e-14, hermitian=True)
-    else:
-        U, V, J = within
-        inverse = np.linalg.pinv(J.T, rcond=1e-12)
     for _ in range(3):
         rounding = 4.0 * np.finfo(float).eps * float(np.linalg.norm(W))
-        short = b + rounding - ((D @ W) * Z).sum(1)
-        if within is None:
-            W = W + D.T @ ((inverse @ short)[:, None] * Z)
-        else:
-            W = W + U @ _unpacked(inverse @ short, U.shape[1]) @ V.T
+        W = W + step(inverse @ (part.b + rounding - part.values(W)))
     return W
 
 
-def _face(path: Path, bias: float = 1.0) -> tuple[BoolArray, int]:
-    """Active constraints and rank: the larger of each pair (λ_j, s_j), (σ_k(W), 1 − σ_k(M)) counts.
-
-    Where strict complementarity fails both tend to 0 together; `bias` > 1 then takes such pairs in.
-    """
-    y, s = path.multipliers, path.s
-    active = path.free | (bias * y > s)
-    sigma = np.linalg.svd(path.rows.combine(y), compute_uv=False)
-    weights = np.linalg.svd(path.W(), compute_uv=False)
-    return active, max(1, int((bias * weights > 1.0 - sigma).sum()))
-
-
 def _settle(path: Path, bias: float) -> Candidate:
-    """Polish on the face the path points to, and on its neighbours while signs come out wrong."""
+    """Polish on the face the path points to, and on its neighbours while signs come out wrong.
+
+    Of each pair (λ_j, s_j), (σ_k(W), 1 − σ_k(M)) the larger counts.  Where strict complementarity
+    fails both tend to 0 together; `bias` > 1 then takes such pairs in.
+    """
     W, multipliers = path.W(), path.multipliers
-    active, r = _face(path, bias)
+    active = path.free | (bias * multipliers > path.s)
+    sigma = np.linalg.svd(path.rows.combine(multipliers), compute_uv=False)
+    weights = np.linalg.svd(W, compute_uv=False)
+    r = max(1, int((bias * weights > 1.0 - sigma).sum()))
     best = Candidate(W, multipliers, np.inf)
     for _ in range(_CORRECTIONS):
         found, corrected = _polish(path.rows, W, multipliers, active, r)
-        best = min(best, found, key=_error)
+        best = min(best, found)
         if best.error < _ENOUGH or (corrected == active).all():
             break
         active = corrected
     return best
 
 
-def solve_reduced(rows: Rows, start: FloatArray) -> Candidate:
+def _solve_reduced(rows: Rows, start: FloatArray) -> Candidate:
     """The program in coordinates where differences and queries span everything."""
     path = Path(rows, start)
     best = Candidate(path.W(), path.multipliers, np.inf)
@@ -249,9 +202,9 @@ def solve_reduced(rows: Rows, start: FloatArray) -> Candidate:
         while len(milestones) > 1 and gap < milestones[0]:
             milestones.pop(0)
         own = candidate(rows, path.W(), path.multipliers)
-        best = min(best, own, _settle(path, 1.0), key=_error)
+        best = min(best, own, _settle(path, 1.0))
         if best.error > _ENOUGH and (not moved or gap < 1e-8):
-            best = min(best, _settle(path, 1e3), key=_error)
+            best = min(best, _settle(path, 1e3))
         if best.error < _ENOUGH or not moved or gap < milestones[-1]:
             break
     return best
@@ -260,25 +213,18 @@ def solve_reduced(rows: Rows, start: FloatArray) -> Candidate:
 def nuclear_norm(
     rows: Rows, frobenius: FloatArray, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """W (d, d) of least nuclear norm and its multipliers, from those of least Frobenius norm.
+    """W of least nuclear norm and its multipliers, from those of least Frobenius norm.
 
-    Returns
-    -------
-    W
-        (d, d), in the units of the rows as given.
-    multipliers
-        (m,), of the normalised rows, with ‖M(λ)‖_op = 1.
+    W (d, d) is in the units of the rows as given, the multipliers (m,) are those of the normalised
+    rows, with ‖M(λ)‖_op = 1.
     """
-    d = rows.D.shape[1]
-    if len(rows) == 0:
-        return np.zeros((d, d)), start
     left, right = span(rows.D), span(rows.Z)
-    reduced = Rows(rows.D @ left, rows.Z @ right, rows.b, rows.free, rows.norms, rows.scale)
     if min(left.shape[1], right.shape[1]) == 1:
         # Everything has rank one, where all norms agree.
         return rows.scale * frobenius, start / float(np.linalg.norm(frobenius))
+    reduced = replace(rows, D=rows.D @ left, Z=rows.Z @ right)
     # Right-hand sides in units in which the Frobenius solution has size one.
     size = float(np.linalg.norm(reduced.combine(start)))
     reduced.b = rows.b / size
-    found = solve_reduced(reduced, start / size)
+    found = _solve_reduced(reduced, start / size)
     return rows.scale * size * (left @ found.W @ right.T), found.multipliers

@@ -25,13 +25,10 @@ class Solution(Certified):
 
     Parameters
     ----------
-    X, Z, selected, mask
-        (n, T, d), (n, d), (n,) and (n, T) or None: tokens, queries, selected tokens α, and where
-        there is a token.
+    X, Z, selected, mask, tolerance
+        As given to the solver: (n, T, d), (n, d), (n,), (n, T) or None, and a `Tolerance`.
     norm
         "fro", "nuc" or "lp".
-    tolerance
-        What counted as solved and as infeasible.
     power
         The exponent p of the ℓp program (norm "lp"), else None.
     """
@@ -62,22 +59,19 @@ class Solution(Certified):
 
         None: the solution's own `tolerance.rank`.
         """
-        if tolerance is None:
-            tolerance = self.tolerance.rank
-        tolerance = _checks.number("tolerance", tolerance, at_least=0.0, below=1.0)
+        least = self.tolerance.rank if tolerance is None else tolerance
+        least = _checks.number("tolerance", least, at_least=0.0, below=1.0)
         values = self.singular_values()
-        return int((values > tolerance * values[0]).sum())
+        return int((values > least * values[0]).sum())
 
     def support(self, tolerance: float | None = None) -> BoolArray:
         """(n, T) bool, the tokens with margin 1 (up to `tolerance`): the sets T_i of Section 5.
 
         None: the solution's own `tolerance.support`.
         """
-        if tolerance is None:
-            tolerance = self.tolerance.support
-        tolerance = _checks.number("tolerance", tolerance, at_least=0.0)
+        slack = self.tolerance.support if tolerance is None else tolerance
         # NaN (selected, masked, infeasible) compares False.
-        return self.margins() <= 1.0 + tolerance
+        return self.margins() <= 1.0 + _checks.number("tolerance", slack, at_least=0.0)
 
     def face(self) -> Face:
         """All solutions with this objective: how many directions, and the lowest rank found.

@@ -144,6 +144,11 @@ class Work:
         return len(list((self.folder / "cache").rglob("*.chunk")))
 
 
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return Work(tmp_path / "work")
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with Cluster(tmp_path_factory.mktemp("cluster"), workers=2) as running:
@@ -164,18 +169,16 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("way", ["config", "environment"])
 def test_workers_give_the_same_bytes(
-    cluster: Cluster, expected: dict[str, bytes], tmp_path: Path, way: str
+    cluster: Cluster, expected: dict[str, bytes], work: Work, way: str
 ) -> None:
-    work = Work(tmp_path / "work")
     work.run("attention", way, cluster.address)
     assert work.table == expected["attention"]
     assert set(work.marks) == {process.pid for process in cluster.workers[:2]}
 
 
 def test_jobs_asked_for_by_number_stay_here(
-    cluster: Cluster, expected: dict[str, bytes], tmp_path: Path
+    cluster: Cluster, expected: dict[str, bytes], work: Work
 ) -> None:
-    work = Work(tmp_path / "work")
     work.run("light", "jobs", cluster.address)
     assert work.table == expected["light"]
     assert set(work.marks) == {work.process.pid}
@@ -183,9 +186,8 @@ def test_jobs_asked_for_by_number_stay_here(
 
 @pytest.mark.parametrize("begun", [3, 11, 23])
 def test_worker_killed_on_the_way_loses_nothing(
-    tmp_path: Path, expected: dict[str, bytes], begun: int
+    tmp_path: Path, work: Work, expected: dict[str, bytes], begun: int
 ) -> None:
-    work = Work(tmp_path / "work")
     with Cluster(tmp_path, workers=2) as cluster:
         work.start("light", address=cluster.address)
         victim = cluster.workers[0]
@@ -200,9 +202,8 @@ def test_worker_killed_on_the_way_loses_nothing(
 
 
 def test_single_worker_works_and_a_later_one_helps(
-    tmp_path: Path, expected: dict[str, bytes]
+    tmp_path: Path, work: Work, expected: dict[str, bytes]
 ) -> None:
-    work = Work(tmp_path / "work")
     with Cluster(tmp_path, workers=1) as cluster:
         work.start("light", address=cluster.address)
         wait_for(lambda: work.chunks >= 1, "no chunk ends")
@@ -215,9 +216,8 @@ def test_single_worker_works_and_a_later_one_helps(
 
 
 def test_lost_scheduler_is_told_and_the_next_run_goes_on(
-    tmp_path: Path, expected: dict[str, bytes]
+    tmp_path: Path, work: Work, expected: dict[str, bytes]
 ) -> None:
-    work = Work(tmp_path / "work")
     with Cluster(tmp_path, workers=2) as cluster:
         work.start("light", address=cluster.address)
         wait_for(lambda: work.chunks >= 4, "no chunk ends")
@@ -236,8 +236,7 @@ def test_lost_scheduler_is_told_and_the_next_run_goes_on(
     assert work.table == expected["light"]
 
 
-def test_chunk_that_brings_its_worker_down_is_named(tmp_path: Path) -> None:
-    work = Work(tmp_path / "work")
+def test_chunk_that_brings_its_worker_down_is_named(tmp_path: Path, work: Work) -> None:
     settings = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
     with Cluster(tmp_path, workers=2, **settings) as cluster:
         said = work.run("deadly", address=cluster.address, code=3)
@@ -245,13 +244,12 @@ def test_chunk_that_brings_its_worker_down_is_named(tmp_path: Path) -> None:
     assert not (work.folder / "table.csv").exists()
 
 
-def test_worker_with_another_source_is_refused(tmp_path: Path) -> None:
+def test_worker_with_another_source_is_refused(tmp_path: Path, work: Work) -> None:
     other = tmp_path / "other"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(attsvm.__file__).parent, other / "attsvm", ignore=ignored)
-    with (other / "attsvm" / "metrics.py").open("a") as stream:
-        stream.write("# edited\n")
-    work = Work(tmp_path / "work")
+    with (other / "attsvm" / "simplex.py").open("a") as stream:
+        stream.write("EDITED = True\n")
     with Cluster(tmp_path, workers=1, PYTHONPATH=str(other)) as cluster:
         said = work.run("light", address=cluster.address, code=3)
     assert said.startswith("the worker on ")
@@ -260,8 +258,7 @@ def test_worker_with_another_source_is_refused(tmp_path: Path) -> None:
     assert work.marks == []
 
 
-def test_scheduler_that_does_not_answer_is_told(tmp_path: Path) -> None:
-    work = Work(tmp_path / "work")
+def test_scheduler_that_does_not_answer_is_told(work: Work) -> None:
     said = work.run("light", address="tcp://127.0.0.1:9", code=3)
     assert said.startswith("no Dask scheduler answers at 'tcp://127.0.0.1:9' (ATTSVM_DASK): ")
     assert said.count("\n") == 1

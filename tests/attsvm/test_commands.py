@@ -137,18 +137,21 @@ def test_train_goes_on_from_weights_in_the_file(put, arrays, problem, capsys) ->
     np.testing.assert_allclose(np.load("o.npz")["W"], whole.W[-1], rtol=1e-12)
 
 
-def test_train_with_other_heads(put, arrays, problem, capsys) -> None:
-    V = np.random.default_rng(0).standard_normal((8, 3))
-    relu = {k: v for k, v in arrays.items() if k != "v"} | {"V": V}
-    quadratic = arrays | {"ridge": np.array(0.1)}
-    for content, head in (
-        (relu, heads.ReLUHead(V)),
-        (quadratic, heads.QuadraticHead(arrays["v"], 0.1)),
-    ):
-        run(capsys, "train", put(content), "--iterations", 50, "--npz", "o.npz")
-        same = AttentionProblem(problem.tokens, problem.queries, problem.labels, head)
-        expected = descent.train(same, iterations=50).W[-1]
-        np.testing.assert_array_equal(np.load("o.npz")["W"], expected)
+V = np.random.default_rng(0).standard_normal((8, 3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "head"),
+    [
+        ({"v": None, "V": V}, lambda v: heads.ReLUHead(V)),
+        ({"ridge": 0.1}, lambda v: heads.QuadraticHead(v, 0.1)),
+    ],
+)
+def test_train_with_other_heads(put, arrays, problem, capsys, changes, head) -> None:
+    given = {name: value for name, value in (arrays | changes).items() if value is not None}
+    run(capsys, "train", put(given), "--iterations", 50, "--npz", "o.npz")
+    same = AttentionProblem(problem.tokens, problem.queries, problem.labels, head(arrays["v"]))
+    np.testing.assert_array_equal(np.load("o.npz")["W"], descent.train(same, iterations=50).W[-1])
 
 
 def test_without_a_step_there_is_no_direction(put, arrays, capsys) -> None:
@@ -158,45 +161,39 @@ def test_without_a_step_there_is_no_direction(put, arrays, capsys) -> None:
     assert code in (0, 1)
 
 
-def changed(**changes):
-    return lambda arrays: {k: v for k, v in (arrays | changes).items() if v is not None}
-
-
 NAN = np.full((4, 8), np.nan)
+# Changed arrays (None: left out), and what is said of them.
 BAD = [
-    ("solve", changed(queries=None), "problem: expected an array queries, got only"),
-    ("solve", changed(token=np.ones(3)), "(did you mean tokens?), got one named token"),
-    ("solve", changed(queries=NAN), "queries: expected"),
-    ("solve", changed(queries=np.ones((3, 8))), "queries: expected shape (4, 8)"),
-    ("solve", changed(tokens=np.ones((4, 5))), "tokens: expected shape (n, T, d), not empty"),
-    ("solve", changed(tokens=np.ones((4, 0, 8))), "tokens: expected shape (n, T, d), not empty"),
-    ("solve", changed(selected=np.array([0, 1, 2, 5])), "selected: expected entries in 0..4"),
-    ("solve", changed(selected=np.array([0, 1, 2, -1])), "selected: expected entries in 0..4"),
-    ("solve", changed(selected=np.array([0.5, 1, 2, 3])), "selected: expected whole numbers"),
-    ("solve", changed(selected=np.array(["a"] * 4)), "selected: expected an array of numbers"),
-    ("solve", changed(mask=np.zeros((4, 5), bool)), "sequence 0, where no token exists"),
-    ("solve", changed(mask=np.eye(5)[:4] == 0), "sequence 0, where token 0 does not exist"),
-    ("solve", changed(mask=np.full((4, 5), 2)), "mask: expected truth values"),
-    ("train", changed(labels=None), "problem: expected an array labels"),
-    ("train", changed(labels=np.array([1, -1, 0, 1])), "labels: expected each −1 or +1"),
-    ("train", changed(v=None), "problem: expected an array v or an array V, got neither"),
-    (
-        "train",
-        changed(V=np.ones((8, 2))),
-        "problem: expected an array v or an array V, got v and V",
-    ),
-    ("train", changed(v=np.ones(7)), "v: expected shape (8), got shape (7,)"),
-    ("train", changed(v=None, V=np.ones((7, 2))), "V: expected shape (8, m)"),
-    ("train", changed(ridge=np.ones(3)), "ridge: expected a number"),
-    ("train", changed(mask=np.zeros((4, 5), bool)), "mask: expected a token in every sequence"),
-    ("train", changed(K=np.ones((8, 2))), "problem: expected initial W, or none, got K"),
-    ("train", changed(W=np.ones((2, 2))), "expected"),
+    ("solve", dict(queries=None), "problem: expected an array queries, got only"),
+    ("solve", dict(token=np.ones(3)), "(did you mean tokens?), got one named token"),
+    ("solve", dict(queries=NAN), "queries: expected"),
+    ("solve", dict(queries=np.ones((3, 8))), "queries: expected shape (4, 8)"),
+    ("solve", dict(tokens=np.ones((4, 5))), "tokens: expected shape (n, T, d), not empty"),
+    ("solve", dict(tokens=np.ones((4, 0, 8))), "tokens: expected shape (n, T, d), not empty"),
+    ("solve", dict(selected=np.array([0, 1, 2, 5])), "selected: expected entries in 0..4"),
+    ("solve", dict(selected=np.array([0, 1, 2, -1])), "selected: expected entries in 0..4"),
+    ("solve", dict(selected=np.array([0.5, 1, 2, 3])), "selected: expected whole numbers"),
+    ("solve", dict(selected=np.array(["a"] * 4)), "selected: expected an array of numbers"),
+    ("solve", dict(mask=np.zeros((4, 5), bool)), "sequence 0, where no token exists"),
+    ("solve", dict(mask=np.eye(5)[:4] == 0), "sequence 0, where token 0 does not exist"),
+    ("solve", dict(mask=np.full((4, 5), 2)), "mask: expected truth values"),
+    ("train", dict(labels=None), "problem: expected an array labels"),
+    ("train", dict(labels=np.array([1, -1, 0, 1])), "labels: expected each −1 or +1"),
+    ("train", dict(v=None), "problem: expected an array v or an array V, got neither"),
+    ("train", dict(V=np.ones((8, 2))), "expected an array v or an array V, got v and V"),
+    ("train", dict(v=np.ones(7)), "v: expected shape (8), got shape (7,)"),
+    ("train", dict(v=None, V=np.ones((7, 2))), "V: expected shape (8, m)"),
+    ("train", dict(ridge=np.ones(3)), "ridge: expected a number"),
+    ("train", dict(mask=np.zeros((4, 5), bool)), "mask: expected a token in every sequence"),
+    ("train", dict(K=np.ones((8, 2))), "problem: expected initial W, or none, got K"),
+    ("train", dict(W=np.ones((2, 2))), "expected"),
 ]
 
 
-@pytest.mark.parametrize(("command", "change", "reason"), BAD, ids=[b[2][:50] for b in BAD])
-def test_nonsense_is_refused_with_its_reason(put, arrays, capsys, command, change, reason) -> None:
-    code, said, complaint = run(capsys, command, put(change(arrays)))
+@pytest.mark.parametrize(("command", "changes", "reason"), BAD, ids=[b[2][:50] for b in BAD])
+def test_nonsense_is_refused_with_its_reason(put, arrays, capsys, command, changes, reason) -> None:
+    given = {name: value for name, value in (arrays | changes).items() if value is not None}
+    code, said, complaint = run(capsys, command, put(given))
     assert code == 2 and said == ""
     assert complaint.startswith("attsvm: ") and complaint.count("\n") == 1
     assert reason in complaint
@@ -234,26 +231,21 @@ def test_files_that_are_not_there_or_hold_pickles(put, arrays, capsys) -> None:
     assert "one array, one.npy" in run(capsys, "solve", "one.npy")[2]
 
 
-@pytest.mark.parametrize("device", ["abacus", "cuda:99", "meta"])
-def test_a_device_that_is_not_there(put, arrays, capsys, device: str) -> None:
-    code, said, complaint = run(capsys, "train", put(arrays), "--device", device)
-    assert code == 2 and said == ""
-    assert complaint.startswith("attsvm: device: expected one of this machine (cpu")
-    assert complaint.count("\n") == 1
-
-
 @pytest.mark.parametrize(
-    ("options", "reason"),
+    ("option", "value", "reason"),
     [
-        (["--step", "0"], "step: expected"),
-        (["--iterations", "-1"], "iterations: expected"),
-        (["--seed", "-1"], "seeds: expected"),
-        (["--width", "3"], "width"),
+        ("--step", "0", "step: expected"),
+        ("--iterations", "-1", "iterations: expected"),
+        ("--seed", "-1", "seeds: expected"),
+        ("--width", "3", "width"),
+        *(("--device", name, "device: expected one of this machine (cpu")
+          for name in ("abacus", "cuda:99", "meta")),
     ],
-)
-def test_bad_options_of_train(put, arrays, capsys, options, reason: str) -> None:
-    code, _, complaint = run(capsys, "train", put(arrays), *options)
-    assert code == 2 and reason in complaint
+)  # fmt: skip
+def test_bad_options_of_train(put, arrays, capsys, option, value, reason: str) -> None:
+    code, said, complaint = run(capsys, "train", put(arrays), option, value)
+    assert code == 2 and said == "" and reason in complaint
+    assert complaint.startswith("attsvm: ") and complaint.count("\n") == 1
 
 
 def test_where_the_answer_cannot_be_written(put, arrays, capsys) -> None:

@@ -30,7 +30,7 @@ def test_large_and_batch_and_growth_rows(tmp_path):
         bench_svm.grows("fro", "n", [(2, 3, 6), (4, 3, 6)], 2),
     ]
     assert rows[0].reached and "solved" in rows[0].accuracy
-    _measure.write(tmp_path / "rows.json", "svm", rows)
+    _measure.write(tmp_path / "rows.json", "svm", rows=[vars(row) for row in rows])
     record = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
     assert len(record["rows"]) == 3 and "numpy" in record["machine"]["versions"]
 

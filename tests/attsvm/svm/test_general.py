@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from svmtools import instance
+from scipy.special import softmax
+from svmtools import NORMS, TIGHT, close, combination, instance
 
 from attsvm import formulations, svm
 from attsvm.errors import InfeasibleError
 
-TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
 FIRST_ORDER = {"solver": "SCS", "eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 100_000}
 
 
@@ -19,9 +19,11 @@ def several(seed, n, T, d, share=0.4):
     g = np.random.default_rng([seed, 7])
     selected = g.random((n, T)) < share
     selected[np.arange(n), tokens] = True
-    logits = np.einsum("ntd,de,ne->nt", X, 3 * g.normal(size=(d, d)), Z)
-    attention = np.exp(logits - logits.max(1, keepdims=True))
-    return X, Z, selected, attention / attention.sum(1, keepdims=True)
+    return X, Z, selected, attention_of(X, 3 * g.normal(size=(d, d)), Z)
+
+
+def attention_of(X, W, Z):
+    return softmax(np.einsum("ntd,de,ne->nt", X, W, Z), axis=1)
 
 
 def assert_constraints(X, Z, selected, attention, solution):
@@ -38,7 +40,7 @@ def assert_constraints(X, Z, selected, attention, solution):
                 assert found == pytest.approx(ratio, abs=1e-8)
 
 
-@pytest.mark.parametrize("norm", ["fro", "nuc"])
+@NORMS
 @pytest.mark.parametrize("size", [(2, 3, 3), (3, 4, 4), (3, 4, 6), (5, 4, 8)])
 def test_agrees_with_cvxpy(size, norm):
     for seed in range(3):
@@ -62,45 +64,37 @@ def test_agrees_with_cvxpy(size, norm):
         assert_constraints(X, Z, selected, attention, solution)
 
 
-def test_dual_certificate_by_hand():
+@pytest.mark.parametrize(("norm", "dual_norm"), [("fro", "fro"), ("nuc", 2)])
+def test_dual_certificate_by_hand(norm, dual_norm):
     X, Z, selected, attention = several(1, 3, 4, 6)
-    for norm, dual_norm in (("fro", "fro"), ("nuc", 2)):
-        solution = svm.solve_general(X, Z, selected, attention, norm=norm)
-        M, total = np.zeros((6, 6)), 0.0
-        for i in range(3):
-            reference = np.flatnonzero(selected[i])[0]
-            assert solution.dual[i, reference] == 0
-            for t in range(4):
-                M += solution.dual[i, t] * np.outer(X[i, reference] - X[i, t], Z[i])
-                if not selected[i, t]:
-                    assert solution.dual[i, t] >= 0
-                    total += solution.dual[i, t]
-        bound = total / np.linalg.norm(M, dual_norm)
-        assert solution.bound == pytest.approx(bound, rel=1e-12)
-        assert np.linalg.norm(solution.W_mm, norm) - bound <= 1e-11 * bound
+    solution = svm.solve_general(X, Z, selected, attention, norm=norm)
+    reference = selected.argmax(1)
+    assert (solution.dual[np.arange(3), reference] == 0).all()
+    assert (solution.dual[~selected] >= 0).all()
+    M = combination(X, Z, reference, solution.dual)
+    bound = solution.dual[~selected].sum() / np.linalg.norm(M, dual_norm)
+    assert solution.bound == pytest.approx(bound, rel=1e-12)
+    assert np.linalg.norm(solution.W_mm, norm) - bound <= 1e-11 * bound
 
 
-@pytest.mark.parametrize("norm", ["fro", "nuc"])
+@NORMS
 def test_one_selected_token_is_the_attention_svm(norm):
     X, Z, tokens = instance(3, 4, 5, 8)
     selected = np.zeros((4, 5), dtype=bool)
     selected[np.arange(4), tokens] = True
     general = svm.solve_general(X, Z, selected, selected.astype(float), norm=norm)
     single = svm.solve(X, Z, tokens, norm=norm)
-    np.testing.assert_allclose(general.W_mm, single.W, atol=1e-9 * np.abs(single.W).max())
+    close(general.W_mm, single.W, 1e-9)
     assert (general.W_fin == 0).all() and general.finite.violation == 0
 
 
-@pytest.mark.parametrize("norm", ["fro", "nuc"])
+@NORMS
 def test_every_token_selected_leaves_only_the_finite_part(norm):
     X, Z, _, attention = several(2, 2, 3, 6)
     selected = np.ones((2, 3), dtype=bool)
     solution = svm.solve_general(X, Z, selected, attention, norm=norm)
     assert (solution.W_mm == 0).all() and solution.objective == 0
-    logits = np.einsum("ntd,de,ne->nt", X, solution.W_fin, Z)
-    softmax = np.exp(logits - logits.max(1, keepdims=True))
-    softmax /= softmax.sum(1, keepdims=True)
-    np.testing.assert_allclose(softmax, attention, rtol=1e-8)
+    np.testing.assert_allclose(attention_of(X, solution.W_fin, Z), attention, rtol=1e-8)
 
 
 def test_combined_is_least_squares():
@@ -154,16 +148,15 @@ def test_contradicting_attention_is_proved():
     assert agreed.finite.status is svm.Status.SOLVED
 
 
-@pytest.mark.parametrize("norm", ["fro", "nuc"])
+@NORMS
 def test_mask(norm):
     X, Z, selected, attention = several(5, 3, 4, 8)
-    mask = np.concatenate([np.ones((3, 4)), np.zeros((3, 2))], axis=1).astype(bool)
+    mask = np.broadcast_to(np.arange(6) < 4, (3, 6))
     padded = np.concatenate([X, X[:, :2]], axis=1)
-    wide = np.concatenate([selected, np.zeros((3, 2), dtype=bool)], axis=1)
-    weights = np.concatenate([attention, np.zeros((3, 2))], axis=1)
+    wide, weights = (np.pad(a, ((0, 0), (0, 2))) for a in (selected, attention))
     masked = svm.solve_general(padded, Z, wide, weights, norm=norm, mask=mask)
     plain = svm.solve_general(X, Z, selected, attention, norm=norm)
-    np.testing.assert_allclose(masked.W_mm, plain.W_mm, atol=1e-9 * np.abs(plain.W_mm).max())
+    close(masked.W_mm, plain.W_mm, 1e-9)
 
 
 def test_repr():

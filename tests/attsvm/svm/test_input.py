@@ -4,77 +4,96 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from svmtools import instance
+from svmtools import infeasible, instance, solve
 
 from attsvm import formulations, svm
 from attsvm.errors import ArgumentError
 
-
-def arguments(**changes):
-    X, Z, tokens = instance(0, 3, 4, 5)
-    return {"X": X, "Z": Z, "selected": tokens} | changes
-
-
 GOOD_X, GOOD_Z, GOOD_SELECTED = instance(0, 3, 4, 5)
-NAN = GOOD_X.copy()
-NAN[1, 2, 3] = np.nan
-INF = GOOD_Z.copy()
-INF[0, 0] = np.inf
+GOOD = {"X": GOOD_X, "Z": GOOD_Z, "selected": GOOD_SELECTED}
+GENERAL = {
+    "X": GOOD_X,
+    "Z": GOOD_Z,
+    "selected": np.eye(3, 4, dtype=bool),
+    "attention": np.full((3, 4), 0.25),
+}
+NAN, INF = GOOD_X.copy(), GOOD_Z.copy()
+NAN[1, 2, 3], INF[0, 0] = np.nan, np.inf
+NO_SEQUENCE = {"X": np.zeros((0, 4, 5)), "Z": np.zeros((0, 5)), "selected": np.zeros(0, int)}
 
+# Which solver, what is changed in good arguments, which one it names and what it says of it.
 BAD = [
-    ("X", {"X": GOOD_X[0]}, "(n, T, d)"),
-    ("X", {"X": GOOD_X.astype(complex)}, "complex"),
-    ("X", {"X": GOOD_X.astype(str)}, "real numbers"),
-    ("X", {"X": NAN}, "(1, 2, 3)"),
-    (
-        "X",
-        {"X": np.zeros((0, 4, 5)), "Z": np.zeros((0, 5)), "selected": np.zeros(0, int)},
-        "at least",
-    ),
-    ("X", {"X": np.zeros((3, 0, 5))}, "at least"),
-    ("X", {"X": np.zeros((3, 4, 0)), "Z": np.zeros((3, 0))}, "at least"),
-    ("X", {"X": 1e80 * GOOD_X}, "1e70"),
-    ("X", {"X": 1e-80 * GOOD_X}, "1e-70"),
-    ("Z", {"Z": 1e80 * GOOD_Z}, "1e70"),
-    ("Z", {"Z": GOOD_Z[:2]}, "(3, 5)"),
-    ("Z", {"Z": INF}, "inf"),
-    ("Z", {"Z": None}, "real numbers"),
-    ("selected", {"selected": GOOD_SELECTED[:2]}, "(3)"),
-    ("selected", {"selected": [0, 1, 4]}, "0..3"),
-    ("selected", {"selected": [0, -1, 2]}, "-1"),
-    ("selected", {"selected": [0.0, 1.0, 2.0]}, "whole numbers"),
-    ("norm", {"norm": "spectral"}, "'fro'"),
-    ("mask", {"mask": np.ones((3, 4))}, "truth values"),
-    ("mask", {"mask": np.ones((4, 3), dtype=bool)}, "(3, 4)"),
-    ("mask", {"mask": np.zeros((3, 4), dtype=bool)}, "masked"),
-    ("on_infeasible", {"on_infeasible": "ignore"}, "'raise'"),
+    (svm.solve, {"X": GOOD_X[0]}, "X", "(n, T, d)"),
+    (svm.solve, {"X": GOOD_X[None]}, "X", "(n, T, d)"),
+    (svm.solve, {"X": GOOD_X.astype(complex)}, "X", "complex"),
+    (svm.solve, {"X": GOOD_X.astype(str)}, "X", "real numbers"),
+    (svm.solve, {"X": NAN}, "X", "(1, 2, 3)"),
+    (svm.solve, NO_SEQUENCE, "X", "at least one"),
+    (svm.solve, {"X": np.zeros((3, 0, 5))}, "X", "at least one"),
+    (svm.solve, {"X": np.zeros((3, 4, 0)), "Z": np.zeros((3, 0))}, "X", "at least one"),
+    (svm.solve, {"X": 1e80 * GOOD_X}, "X", "1e70"),
+    (svm.solve, {"X": 1e-80 * GOOD_X}, "X", "1e-70"),
+    (svm.solve, {"Z": 1e80 * GOOD_Z}, "Z", "1e70"),
+    (svm.solve, {"Z": GOOD_Z[:2]}, "Z", "(3, 5)"),
+    (svm.solve, {"Z": INF}, "Z", "inf"),
+    (svm.solve, {"Z": None}, "Z", "real numbers"),
+    (svm.solve, {"selected": GOOD_SELECTED[:2]}, "selected", "(3)"),
+    (svm.solve, {"selected": [0, 1, 4]}, "selected", "0..3"),
+    (svm.solve, {"selected": [0, -1, 2]}, "selected", "-1"),
+    (svm.solve, {"selected": [0.0, 1.0, 2.0]}, "selected", "whole numbers"),
+    (svm.solve, {"norm": "spectral"}, "norm", "'fro'"),
+    (svm.solve, {"mask": np.ones((3, 4))}, "mask", "truth values"),
+    (svm.solve, {"mask": np.ones((4, 3), dtype=bool)}, "mask", "(3, 4)"),
+    (svm.solve, {"mask": np.zeros((3, 4), dtype=bool)}, "mask", "masked"),
+    (svm.solve, {"on_infeasible": "ignore"}, "on_infeasible", "'raise'"),
+    (svm.solve_general, {"selected": np.zeros((3, 4), dtype=bool)}, "selected", "none in 0"),
+    (svm.solve_general, {"selected": np.ones((3, 4))}, "selected", "truth values"),
+    (svm.solve_general, {"selected": np.ones((3, 5), dtype=bool)}, "selected", "(3, 4)"),
+    (svm.solve_general, {"attention": np.zeros((3, 4))}, "attention", "above 0"),
+    (svm.solve_general, {"attention": np.ones((4, 3))}, "attention", "(3, 4)"),
+    (svm.solve_general, {"attention": np.full((3, 4), np.nan)}, "attention", "finite"),
+    (svm.solve_general, {"norm": 2}, "norm", "'fro'"),
+    (svm.solve_general, {"mask": np.zeros((3, 4), dtype=bool)}, "mask", "masked"),
+    (svm.solve_general, {"Z": GOOD_Z.T}, "Z", "(3, 5)"),
+    (svm.solve_general, {"Z": 1e80 * GOOD_Z}, "Z", "1e70"),
+    (svm.solve_general, {"X": GOOD_X[None]}, "X", "(n, T, d)"),
+    *((svm.solve_lp, {"p": p}, "p", "above 1") for p in (1.0, 0.5, np.inf, np.nan, "2", None)),
+    (formulations.att_svm, {"norm": "l2"}, "norm", ""),
+    (formulations.att_svm, {"norm": 0.5}, "norm", ""),
+    (formulations.att_svm, {"form": "rows"}, "form", ""),
+    (formulations.att_svm, {"X": GOOD_X[0]}, "X", ""),
+    (formulations.att_svm, {"Z": GOOD_Z[0]}, "Z", ""),
+    (formulations.att_svm, {"selected": [9, 9, 9]}, "selected", ""),
+    (formulations.att_svm, {"mask": np.ones(3, dtype=bool)}, "mask", ""),
 ]
 
 
-@pytest.mark.parametrize(("name", "changes", "says"), BAD)
-def test_solve_names_the_argument(name, changes, says):
+@pytest.mark.parametrize(("solver", "changes", "name", "says"), BAD)
+def test_wrong_arguments_are_named(solver, changes, name, says):
+    good = GENERAL if solver is svm.solve_general else GOOD
     with pytest.raises(ArgumentError) as caught:
-        svm.solve(**arguments(**changes))
+        solver(**good | changes)
     assert caught.value.argument == name
     assert says in str(caught.value)
 
 
 def test_unchanged_arguments_are_good():
-    assert svm.solve(**arguments()).status is svm.Status.SOLVED
+    assert svm.solve(**GOOD).solved
+    assert svm.solve_general(**GENERAL).solved
 
 
-def test_solve_many_wants_an_instance_axis_and_an_instance():
-    X, Z, tokens = instance(0, 3, 4, 5)
-    with pytest.raises(ArgumentError, match=r"X: .*instances"):
-        svm.solve_many(X, Z, tokens)
-    with pytest.raises(ArgumentError, match="X: expected at least one"):
-        svm.solve_many(X[None][:0], Z[None][:0], tokens[None][:0])
-    with pytest.raises(ArgumentError, match="n_jobs"):
-        svm.solve_many(X[None], Z[None], tokens[None], n_jobs=0)
-    with pytest.raises(ArgumentError, match="norm"):
-        svm.solve_many(X[None], Z[None], tokens[None], norm="l2")
-    with pytest.raises(ArgumentError, match="X: "):
-        svm.solve(X[None], Z[None], tokens[None])
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"X": GOOD_X}, "X: .*instances"),
+        ({name: np.asarray(value)[None][:0] for name, value in GOOD.items()}, "X: .*at least one"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"norm": "l2"}, "norm"),
+    ],
+)
+def test_solve_many_wants_an_instance_axis_and_an_instance(changes, says):
+    with pytest.raises(ArgumentError, match=says):
+        svm.solve_many(**{name: value[None] for name, value in GOOD.items()} | changes)
 
 
 @pytest.mark.parametrize("field", ["gap", "nuclear_gap", "violation", "farkas"])
@@ -84,68 +103,12 @@ def test_tolerances_are_positive(field):
 
 
 def test_methods_check_their_arguments():
-    solution = svm.solve(**arguments())
+    solution = svm.solve(**GOOD)
     with pytest.raises(ArgumentError, match="tolerance"):
         solution.rank(-1.0)
     with pytest.raises(ArgumentError, match="tolerance"):
         solution.support(float("nan"))
     with pytest.raises(ArgumentError, match="m: "):
         solution.rank_constraint_binds(1.5)
-    X, Z, tokens = instance(0, 15, 5, 2)
-    infeasible = svm.solve(X, Z, tokens, on_infeasible="return")
     with pytest.raises(ArgumentError, match="status"):
-        infeasible.face()
-
-
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("selected", {"selected": np.zeros((3, 4), dtype=bool)}),
-        ("selected", {"selected": np.ones((3, 4))}),
-        ("selected", {"selected": np.ones((3, 5), dtype=bool)}),
-        ("attention", {"attention": np.zeros((3, 4))}),
-        ("attention", {"attention": np.ones((4, 3))}),
-        ("attention", {"attention": np.full((3, 4), np.nan)}),
-        ("norm", {"norm": 2}),
-        ("mask", {"mask": np.zeros((3, 4), dtype=bool)}),
-        ("Z", {"Z": GOOD_Z.T}),
-        ("Z", {"Z": 1e80 * GOOD_Z}),
-        ("X", {"X": GOOD_X[None]}),
-    ],
-)
-def test_solve_general_names_the_argument(name, changes):
-    good = {
-        "X": GOOD_X,
-        "Z": GOOD_Z,
-        "selected": np.eye(3, 4, dtype=bool),
-        "attention": np.full((3, 4), 0.25),
-    }
-    svm.solve_general(**good)
-    with pytest.raises(ArgumentError) as caught:
-        svm.solve_general(**good | changes)
-    assert caught.value.argument == name
-
-
-@pytest.mark.parametrize("p", [1.0, 0.5, np.inf, np.nan, "2", None])
-def test_solve_lp_wants_p_above_one(p):
-    with pytest.raises(ArgumentError) as caught:
-        svm.solve_lp(**arguments(), p=p)
-    assert caught.value.argument == "p"
-
-
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("norm", {"norm": "l2"}),
-        ("norm", {"norm": 0.5}),
-        ("form", {"form": "rows"}),
-        ("X", {"X": GOOD_X[0]}),
-        ("Z", {"Z": GOOD_Z[0]}),
-        ("selected", {"selected": [9, 9, 9]}),
-        ("mask", {"mask": np.ones(3, dtype=bool)}),
-    ],
-)
-def test_formulations_name_the_argument(name, changes):
-    with pytest.raises(ArgumentError) as caught:
-        formulations.att_svm(**arguments(**changes))
-    assert caught.value.argument == name
+        solve(*infeasible()).face()

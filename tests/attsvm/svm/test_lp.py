@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from svmtools import combination, instance, margins
+from svmtools import close, combination, infeasible, instance, margins
 
 from attsvm import formulations, svm
 from attsvm.errors import InfeasibleError
@@ -36,13 +36,12 @@ def test_agrees_with_cvxpy(p):
     W = formulations.value_of(program, solver="CLARABEL")
     solution = svm.solve_lp(X, Z, tokens, p=p)
     assert solution.objective == pytest.approx(program[0].value, rel=1e-7)
-    np.testing.assert_allclose(solution.W, W, atol=1e-3 * np.abs(W).max())
+    close(solution.W, W, 1e-3)
 
 
 def test_two_is_frobenius():
     X, Z, tokens = instance(2, 5, 5, 6)
-    frobenius, lp = svm.solve(X, Z, tokens), svm.solve_lp(X, Z, tokens, p=2)
-    np.testing.assert_allclose(lp.W, frobenius.W, atol=1e-10 * np.abs(frobenius.W).max())
+    close(svm.solve_lp(X, Z, tokens, p=2).W, svm.solve(X, Z, tokens).W, 1e-10)
 
 
 def test_exponents_differ():
@@ -63,15 +62,13 @@ def test_closed_form_with_one_constraint():
     for p in (1.3, 4.0):
         q = p / (p - 1)
         expected = np.abs(a) ** (q - 1) * np.sign(a) / (np.abs(a) ** q).sum()
-        solution = svm.solve_lp(X, Z, tokens, p=p)
-        np.testing.assert_allclose(solution.W, expected, atol=1e-10 * np.abs(expected).max())
+        close(svm.solve_lp(X, Z, tokens, p=p).W, expected, 1e-10)
 
 
 def test_infeasible_and_empty():
-    X, Z, tokens = instance(0, 15, 5, 2)
     with pytest.raises(InfeasibleError):
-        svm.solve_lp(X, Z, tokens, p=3)
-    solution = svm.solve_lp(X, Z, tokens, p=3, on_infeasible="return")
+        svm.solve_lp(*infeasible(), p=3)
+    solution = svm.solve_lp(*infeasible(), p=3, on_infeasible="return")
     assert solution.status is svm.Status.INFEASIBLE
     X, Z, _ = instance(0, 2, 1, 3)
     assert (svm.solve_lp(X, Z, [0, 0], p=3).W == 0).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from svmtools import instance, margins, planted
+from svmtools import close, instance, margins, planted, solve
 
 from attsvm import svm
 
@@ -66,11 +66,11 @@ def test_a_face_within_larger_dimensions():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_generic_solutions_are_unique(seed):
-    solution = svm.solve(*instance(seed, 5, 6, 6), norm="nuc", on_infeasible="return")
+    solution = solve(*instance(seed, 5, 6, 6), "nuc")
     assert solution.status is svm.Status.SOLVED
     face = solution.face()
     assert (face.dimension, face.lowest_rank) == (0, face.rank)
-    np.testing.assert_allclose(face.W, solution.W, atol=1e-7 * np.abs(solution.W).max())
+    close(face.W, solution.W, 1e-7)
 
 
 def test_frobenius_solutions_are_unique_by_strict_convexity():
