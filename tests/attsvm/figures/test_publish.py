@@ -1,5 +1,6 @@
 """Figures: what is drawn is what is stored, in all forms, the same bytes each time."""
 
+import inspect
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -61,7 +62,9 @@ def publish(fig, summary, **changes):
         parameters=dict(n=np.int64(3), sizes=(1, 2)),
         seeds="0..9",
     )
-    figures.publish(fig, changes.pop("name", "up-and-down"), summary, **(options | changes))
+    # Not through the wrapper that checks shapes: `publish` reads the variables of its caller.
+    write = inspect.unwrap(figures.publish)
+    write(fig, changes.pop("name", "up-and-down"), summary, **(options | changes))
 
 
 @pytest.fixture
