@@ -18,7 +18,7 @@ from attsvm import _checks
 from attsvm._typing import FloatArray
 from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead, QuadraticHead, ReLUHead
-from attsvm.problem import AttentionProblem, stack
+from attsvm.problem import AttentionProblem, linear_head, stack
 
 __all__ = [
     "compressed",
@@ -310,14 +310,13 @@ def compressed(problem: AttentionProblem) -> tuple[AttentionProblem, FloatArray]
     ArgumentError
         If the head is not linear.
     """
-    if not isinstance(problem.head, LinearHead):
-        raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
+    head = linear_head(problem)
     n, T, d = problem.n, problem.T, problem.d
     rows = problem.tokens.reshape(*problem.batch_shape, n * T, d)
     rows = np.concatenate([rows, problem.queries], axis=-2)
     _, _, vectors = np.linalg.svd(rows, full_matrices=False)
     U = vectors.mT
-    v = np.broadcast_to(problem.head.v, (*problem.batch_shape, d))
+    v = np.broadcast_to(head.v, (*problem.batch_shape, d))
     small = AttentionProblem(
         tokens=problem.tokens @ U[..., None, :, :],
         queries=problem.queries @ U,

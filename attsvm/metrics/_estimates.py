@@ -22,12 +22,10 @@ class Estimate:
 
     Attributes
     ----------
-    value
-        The mean, or the share.
+    value, n
+        The mean or the share, and the number of instances behind it.
     low, high
         Ends of the interval; both equal the value for a single deterministic measurement.
-    n
-        Number of instances behind it.
     """
 
     value: float
@@ -55,13 +53,12 @@ def mean_estimate(values: ArrayLike) -> Estimate:
     Parameters
     ----------
     values
-        (instances,), finite: decide what to do with missing ones before, and count them in the
-        ledger.
+        (instances,), finite: missing ones belong into the ledger.
 
     Returns
     -------
     Estimate
-        Of length zero for a single value.
+        With an interval of length zero for a single value.
 
     Raises
     ------
@@ -106,15 +103,13 @@ def wilson_interval(share: ArrayLike, n: ArrayLike) -> tuple[FloatArray, FloatAr
 
     Parameters
     ----------
-    share
-        Observed shares, in [0, 1].
-    n
-        Numbers of instances, at least one.
+    share, n
+        Observed shares, in [0, 1], and numbers of instances.
 
     Returns
     -------
     low, high : ndarray
-        Shape of the broadcast arguments; low is 0 at share 0, high is 1 at share 1.
+        Exactly 0 at share 0, and 1 at share 1.
 
     Raises
     ------
