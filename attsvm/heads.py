@@ -177,10 +177,6 @@ def stack_heads(heads: Sequence[Head]) -> Head:
     heads
         At least one, all of one kind with parameters of one shape.
 
-    Returns
-    -------
-    Head
-
     Raises
     ------
     ArgumentError

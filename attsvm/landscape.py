@@ -24,7 +24,7 @@ from attsvm._linalg import span
 from attsvm._typing import ArrayLike, BoolArray
 from attsvm._typing import FloatArray as Array
 from attsvm.errors import ArgumentError
-from attsvm.problem import AttentionProblem, linear_head, require_axes
+from attsvm.problem import AttentionProblem, linear_head
 
 if TYPE_CHECKING:
     from attsvm.svm import Solution
@@ -141,10 +141,6 @@ def descent_rate(problem: AttentionProblem, W: ArrayLike, along: ArrayLike) -> D
     along
         (…, n, T), the logits x_it'V z_i of the direction: `logits` or `solution_logits`.
 
-    Returns
-    -------
-    DescentRate
-
     Raises
     ------
     ArgumentError
@@ -152,7 +148,7 @@ def descent_rate(problem: AttentionProblem, W: ArrayLike, along: ArrayLike) -> D
     """
     linear_head(problem)
     gamma = problem.scores()
-    exists = np.ones(gamma.shape, dtype=bool) if problem.mask is None else problem.mask
+    exists = np.isfinite(gamma)
     b = np.asarray(along, dtype=np.float64)
     if b.shape != gamma.shape:
         raise ArgumentError("along", f"shape {gamma.shape}", f"shape {b.shape}")
@@ -192,7 +188,7 @@ def gradient(problem: AttentionProblem, W: ArrayLike) -> Array:
     """
     linear_head(problem)
     gamma = problem.scores()
-    score = gamma if problem.mask is None else np.where(problem.mask, gamma, 0.0)
+    score = np.where(np.isfinite(gamma), gamma, 0.0)
     s = softmax(logits(problem, W), axis=-1)
     u = (s * score).sum(-1, keepdims=True)
     ahead = np.einsum("...u,...tu->...t", s, score[..., :, None] - score[..., None, :])
@@ -258,8 +254,7 @@ def stationary_points(
     ArgumentError
         If the problem has an instance axis, its head is not linear, or the starts do not fit.
     """
-    require_axes(problem, 0)
-    linear_head(problem)
+    linear_head(problem, axes=0)
     d = problem.d
     first = _checks.array("starts", starts, shape=(None, d, d))
     iterations = _checks.integer("iterations", iterations, low=1)

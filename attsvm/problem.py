@@ -17,9 +17,7 @@ __all__ = ["AttentionProblem", "stack"]
 
 @dataclass(frozen=True, eq=False)
 class AttentionProblem:
-    """One data set of the paper, or many of the same size side by side.
-
-    The attention layer answers f(X, z) = h(X' S(X W z)) with the softmax S (Section 2).
+    """One data set for f(X, z) = h(X' S(X W z)) (Section 2), or many of the same size side by side.
 
     Parameters
     ----------
@@ -76,22 +74,22 @@ class AttentionProblem:
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Leading instance axes; () for a single instance."""
-        return tuple(self.tokens.shape[:-3])
+        return self.tokens.shape[:-3]
 
     @property
     def n(self) -> int:
         """Number of sequences."""
-        return int(self.tokens.shape[-3])
+        return self.tokens.shape[-3]
 
     @property
     def T(self) -> int:
         """Number of tokens in a sequence."""
-        return int(self.tokens.shape[-2])
+        return self.tokens.shape[-2]
 
     @property
     def d(self) -> int:
         """Dimension of a token."""
-        return int(self.tokens.shape[-1])
+        return self.tokens.shape[-1]
 
     def __len__(self) -> int:
         if not self.batch_shape:
@@ -171,8 +169,10 @@ def stack(problems: Iterable[AttentionProblem]) -> AttentionProblem:
     )
 
 
-def linear_head(problem: AttentionProblem) -> LinearHead:
-    """The head of a problem that must be linear."""
+def linear_head(problem: AttentionProblem, axes: int | None = None) -> LinearHead:
+    """The head of a problem that must be linear, and have so many instance axes."""
+    if axes is not None:
+        require_axes(problem, axes)
     if not isinstance(problem.head, LinearHead):
         raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
     return problem.head

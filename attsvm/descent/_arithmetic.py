@@ -33,8 +33,6 @@ from torch import Tensor
 
 from attsvm.descent._layer import Layer
 
-__all__ = ["EPSILON", "LogitGradient", "exact", "logistic", "published", "softmax"]
-
 # The authors' constant: added to every gradient norm, and the ridge of their (K, Q) run.
 EPSILON = 2.22e-16
 

@@ -9,8 +9,6 @@ from scipy.optimize import brentq
 
 from attsvm._typing import FloatArray as Array
 
-__all__ = ["minimize_over_ball"]
-
 
 def _model_minimizer(values: Array, vectors: Array, linear: Array, radius: float) -> Array:
     """argmin of linear'y + ½ y'Hy over ‖y‖ ≤ radius, H = vectors diag(values) vectors'.

@@ -13,8 +13,6 @@ from attsvm._typing import ArrayLike
 from attsvm.heads import Head, LinearHead
 from attsvm.problem import AttentionProblem
 
-__all__ = ["Factored", "Full", "Layer", "Weights"]
-
 
 @dataclass(frozen=True, eq=False)
 class Layer:

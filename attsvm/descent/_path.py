@@ -14,9 +14,7 @@ from attsvm._typing import FloatArray as Array
 from attsvm.descent._ball import minimize_over_ball
 from attsvm.descent._path_loss import LogGap
 from attsvm.errors import ArgumentError
-from attsvm.problem import AttentionProblem, linear_head, require_axes
-
-__all__ = ["RegularizationPath", "regularization_path"]
+from attsvm.problem import AttentionProblem, linear_head
 
 Loss: TypeAlias = Callable[[Array], tuple[float, Array, Array]]
 Norm: TypeAlias = Literal["fro", "nuc"]
@@ -181,17 +179,12 @@ def regularization_path(
     tolerance
         Residual to reach; see `RegularizationPath`.
 
-    Returns
-    -------
-    RegularizationPath
-
     Raises
     ------
     ArgumentError
         If the problem has instance axes or another head, or radii are not positive and increasing.
     """
-    require_axes(problem, 0)
-    linear_head(problem)
+    linear_head(problem, axes=0)
     _checks.choice("norm", norm, ("fro", "nuc"))
     tolerance = _checks.positive("tolerance", tolerance)
     R = _checks.array("radii", radii, ndim=1)

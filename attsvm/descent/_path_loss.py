@@ -12,8 +12,6 @@ from attsvm._typing import FloatArray as Array
 from attsvm.metrics._log_gap import log_excess
 from attsvm.problem import AttentionProblem
 
-__all__ = ["LogGap"]
-
 
 class LogGap:
     """φ(W) = log(L(W) − L*) with L* = (1/n) Σ ℓ(γ_i,opt), a smooth function wherever W is finite.

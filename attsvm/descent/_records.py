@@ -13,8 +13,6 @@ from attsvm._typing import ArrayLike, FloatArray, IntArray
 from attsvm.descent._start import State
 from attsvm.errors import ArgumentError
 
-__all__ = ["Measure", "Record", "Recorder", "Snapshot", "Trajectory", "at", "checked_keep", "every"]
-
 Record: TypeAlias = Callable[[int], bool] | Iterable[int]
 
 # What `keep` may name.

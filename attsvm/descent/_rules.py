@@ -13,8 +13,6 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["Normalized", "Plain", "Polyak", "Rule"]
-
 Arrays: TypeAlias = list[Tensor]
 
 

@@ -18,8 +18,6 @@ from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead
 from attsvm.problem import AttentionProblem
 
-__all__ = ["Settings", "StepSize"]
-
 StepSize: TypeAlias = float | Callable[[int], float]
 
 

@@ -12,8 +12,6 @@ from attsvm import _checks
 from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import ArgumentError
 
-__all__ = ["Initial", "State", "random_weights", "starting_state"]
-
 # Sets the stream of weights apart from any other use of the same seed, above all the data's.
 _STREAM = 0x5757
 

@@ -22,8 +22,6 @@ from attsvm.descent._start import Initial, State, starting_state
 from attsvm.errors import ArgumentError, AttsvmError
 from attsvm.problem import AttentionProblem
 
-__all__ = ["DivergedError", "train"]
-
 # Token numbers of one chunk: its tensors then stay in the second-level cache.
 _CHUNK_NUMBERS = 100_000
 
@@ -106,10 +104,6 @@ def train(
         Show a bar.
     chunk
         Instances to work on at a time; None chooses.  Results are the same bit for bit.
-
-    Returns
-    -------
-    Trajectory
 
     Raises
     ------

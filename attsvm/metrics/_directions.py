@@ -10,8 +10,6 @@ from attsvm import _checks
 from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import ArgumentError
 
-__all__ = ["NumericalRank", "correlation", "numerical_rank", "stable_rank"]
-
 
 def _scaled(name: str, value: ArrayLike) -> FloatArray:
     """(…, p, q), each matrix divided by its largest entry; zero stays zero."""
@@ -95,10 +93,6 @@ def numerical_rank(W: ArrayLike, tolerance: float = 1e-7, relative: bool = True)
     tolerance, relative
         Threshold on the singular values: a multiple of the largest one, or absolute as in the
         published experiment on ranks (Section 2).
-
-    Returns
-    -------
-    NumericalRank
 
     Raises
     ------

@@ -10,8 +10,6 @@ from attsvm import _checks
 from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import ArgumentError
 
-__all__ = ["Z95", "Estimate", "mean_estimate", "share_estimate", "wilson_interval"]
-
 #: Two-sided 95 % quantile of the normal law: every interval is at this level.
 Z95 = 1.959963984540054
 
@@ -48,17 +46,12 @@ class Estimate:
 
 
 def mean_estimate(values: ArrayLike) -> Estimate:
-    """Mean over instances with the normal-theory 95 % interval, mean ± 1.96 s/√n.
+    """Mean over instances with the normal-theory 95 % interval, mean ± 1.96 s/√n (0 for n = 1).
 
     Parameters
     ----------
     values
         (instances,), finite: missing ones belong into the ledger.
-
-    Returns
-    -------
-    Estimate
-        With an interval of length zero for a single value.
 
     Raises
     ------
@@ -80,10 +73,6 @@ def share_estimate(hits: ArrayLike) -> Estimate:
     ----------
     hits
         (instances,) of truth values.
-
-    Returns
-    -------
-    Estimate
 
     Raises
     ------

@@ -11,8 +11,6 @@ from attsvm.errors import ArgumentError
 from attsvm.metrics._directions import broadcast_leading
 from attsvm.problem import AttentionProblem, linear_head
 
-__all__ = ["log_excess", "log_gap"]
-
 
 def log_gap(problem: AttentionProblem, W: ArrayLike) -> FloatArray:
     """log(L(W) − L*) for the linear head, where L* is the infimum of the loss (Section 3).
