@@ -54,12 +54,10 @@ class Criterion:
 
     Attributes
     ----------
-    quantity
-        What is measured, in words.
+    quantity, why
+        What is measured, and the reason for this threshold, in words.
     at_least, at_most
         The bounds; infinite where there is none.
-    why
-        The reason for this threshold.
     """
 
     quantity: str
@@ -74,9 +72,8 @@ class Criterion:
     def __str__(self) -> str:
         if self.at_least == self.at_most:
             return f"{self.quantity}: equal to {self.at_least:g}"
-        words = (f"at least {self.at_least:g}", f"at most {self.at_most:g}")
-        bounds = (self.at_least, self.at_most)
-        finite = [text for text, bound in zip(words, bounds, strict=True) if math.isfinite(bound)]
+        bounds = (("at least", self.at_least), ("at most", self.at_most))
+        finite = [f"{word} {bound:g}" for word, bound in bounds if math.isfinite(bound)]
         return f"{self.quantity}: {' and '.join(finite)}"
 
 
@@ -88,33 +85,28 @@ class Claim:
     ----------
     id
         Short name, "section.subject".
+    place, statement
+        Where in the paper, by content (numbering differs between versions); the claim in our words.
+    expected
+        The verdict the book is built on; another one stops the rebuild.
     chapter
         The notebook that judges it, e.g. "05-local-convergence/local-convergence"; empty if none
         can.
-    place
-        Where in the paper, by content (numbering differs between versions).
-    statement
-        The claim in our words.
-    criterion
-        When it counts as borne out; None if it is not testable.
-    published
-        The published number for the criterion's quantity, if there is one.
-    agreement
-        How far our number may lie from the published one and still count as the same.
-    expected
-        The verdict the book is built on; another one stops the rebuild.
-    reason
-        For claims that are not testable: why.
+    criterion, reason
+        When it counts as borne out; None if it is not testable, and why it is not.
+    published, agreement
+        The published number for the criterion's quantity, if there is one, and how far ours may lie
+        from it and still count as the same.
     """
 
     id: str
-    chapter: str
     place: str
     statement: str
-    criterion: Criterion | None
-    published: float | None
-    agreement: float
     expected: Verdict
+    chapter: str = ""
+    criterion: Criterion | None = None
+    published: float | None = None
+    agreement: float = 0.0
     reason: str = ""
 
 
@@ -126,49 +118,33 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
         raise ArgumentError(name, f"fields among {sorted(known)}", f"{sorted(unknown)}")
     if missing := {"id", "place", "statement", "expected"} - set(entry):
         raise ArgumentError(name, "all of id, place, statement, expected", f"no {sorted(missing)}")
-    expected = Verdict(entry["expected"])
     given = entry.get("criterion")
-    if given is not None and (
-        not {"quantity", "why"} <= set(given) or not {"at_least", "at_most"} & set(given)
-    ):
+    bounds = {"at_least": -math.inf, "at_most": math.inf}
+    if given is not None and not {"quantity", "why"} == set(given) - set(bounds) < set(given):
         raise ArgumentError(name, "a criterion with quantity, why and a bound", f"{dict(given)}")
+    expected = Verdict(entry["expected"])
     if (expected is Verdict.NOT_TESTABLE) != (given is None):
         raise ArgumentError(name, "a criterion exactly if it is testable", str(expected))
-    if given is None and not entry.get("reason"):
-        raise ArgumentError(name, "a reason why it is not testable", "none")
-    if given is not None and not entry.get("chapter"):
-        raise ArgumentError(name, "the chapter that judges it", "none")
-    return Claim(
-        id=entry["id"],
-        chapter=entry.get("chapter", ""),
-        place=entry["place"],
-        statement=" ".join(entry["statement"].split()),
-        criterion=None
-        if given is None
-        else Criterion(
-            quantity=given["quantity"],
-            at_least=float(given.get("at_least", "-inf")),
-            at_most=float(given.get("at_most", "inf")),
-            why=given["why"],
-        ),
-        published=entry.get("published"),
-        agreement=float(entry.get("agreement", 0.0)),
-        expected=expected,
-        reason=" ".join(entry.get("reason", "").split()),
-    )
+    needed = "reason" if given is None else "chapter"
+    if not entry.get(needed):
+        raise ArgumentError(name, f"the {needed} of a claim that is {expected}", "none")
+    texts = {k: " ".join(entry[k].split()) for k in ("statement", "reason") if k in entry}
+    criterion = None if given is None else Criterion(**(bounds | given))
+    return Claim(**{**entry, **texts, "expected": expected, "criterion": criterion})
 
 
 def read(path: Path) -> list[Claim]:
-    """The claims of a registry file, in its order.
+    """The claims of a registry file: TOML, with a table ``[[claim]]`` for each.
 
     Parameters
     ----------
     path
-        A TOML file with a table ``[[claim]]`` for each claim.
+        The file.
 
     Returns
     -------
     list of Claim
+        In the file's order.
 
     Raises
     ------
@@ -216,10 +192,9 @@ def judge(
     ----------
     claim
         The claim.
-    certified
-        Exact arithmetic and certified solutions.
-    as_published
-        The same quantity under the published protocol, where it was run.
+    certified, as_published
+        Its quantity by exact arithmetic and certified solutions, and under the published protocol,
+        where it was run.
 
     Returns
     -------
@@ -239,13 +214,11 @@ def judge(
         tolerance = claim.agreement + 3 * certified.standard_error
         if claim.published is None or abs(certified.value - claim.published) <= tolerance:
             return Verdict.HOLDS, "the criterion is met"
-        return Verdict.DIFFERS, (
-            f"the criterion is met, but the published number is {claim.published:g}"
-        )
+        reason = f"the criterion is met, but the published number is {claim.published:g}"
+        return Verdict.DIFFERS, reason
     if as_published is not None and claim.criterion.met(as_published.value):
-        return Verdict.ARTEFACT, (
-            "the published protocol meets the criterion, the certified computation does not"
-        )
+        reason = "the published protocol meets the criterion, the certified computation does not"
+        return Verdict.ARTEFACT, reason
     return Verdict.FAILS, "the criterion is missed"
 
 
@@ -253,9 +226,6 @@ def report(
     id: str, certified: Estimate | ArrayLike, as_published: Estimate | ArrayLike | None = None
 ) -> None:
     """Judge a claim with what this chapter measured; write the record and show it.
-
-    Returns nothing, so that a cell that ends with it shows the claim once; `judge` gives the
-    verdict.
 
     Parameters
     ----------
@@ -318,11 +288,6 @@ def plain(text: str) -> str:
     text
         A statement, a criterion, a caption; its formulas hold LaTeX and Unicode signs.
 
-    Returns
-    -------
-    str
-        The same without the marks of LaTeX.
-
     Examples
     --------
     >>> plain(r"$K Q^\top$ at $10^{-7} \|W_\mathrm{mm}\|_F$, below $\sqrt{n(1 - 1/T)}$")
@@ -343,10 +308,9 @@ def _estimate(value: Estimate | ArrayLike) -> Estimate:
     if isinstance(value, Estimate):
         return value
     values = np.asarray(value)
-    if values.ndim:
-        return share_estimate(values) if values.dtype.kind == "b" else mean_estimate(values)
-    number = float(values)
-    return Estimate(value=number, low=number, high=number, n=1)
+    if values.ndim == 0:
+        return Estimate(*[float(values)] * 3, n=1)
+    return share_estimate(values) if values.dtype.kind == "b" else mean_estimate(values)
 
 
 def _plain(estimate: Estimate) -> dict[str, float]:
@@ -358,10 +322,8 @@ def check(found: Mapping[str, Mapping[str, Any]], chapters: Iterable[str]) -> li
 
     Parameters
     ----------
-    found
-        Records by claim id.
-    chapters
-        Ids of the chapters that were built.
+    found, chapters
+        Records by claim id, and ids of the chapters that were built.
 
     Returns
     -------

@@ -2,8 +2,7 @@
 
 Every generator draws from one ``torch.Generator`` with the given seed, in single precision and in a
 fixed order, and casts to float64 afterwards: that is what the authors' scripts do, and so an
-instance here is theirs, number by number.  An instance depends on its seed alone, never on the
-batch it is drawn in.
+instance here is theirs, number by number, whatever batch it is drawn in.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from attsvm import _checks
 from attsvm._typing import FloatArray
 from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead, QuadraticHead, ReLUHead
-from attsvm.problem import AttentionProblem, stack
+from attsvm.problem import AttentionProblem, linear_head, stack
 
 __all__ = [
     "compressed",
@@ -91,9 +90,9 @@ def _for_each_seed(
     ArgumentError
         If there is no seed, or where `{one.__name__}` raises it.
     """
-    _, *others = inspect.signature(one).parameters.values()
-    first = inspect.Parameter("seeds", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    many.__signature__ = inspect.Signature([first, *others])  # type: ignore[attr-defined]
+    seed, *others = inspect.signature(one).parameters.values()
+    signature = inspect.Signature([seed.replace(name="seeds"), *others])
+    many.__signature__ = signature  # type: ignore[attr-defined]
     return many
 
 
@@ -102,16 +101,14 @@ def random_problem(
 ) -> AttentionProblem:
     """Tokens and queries on the unit sphere, a random linear head, random labels.
 
-    This is the instance of the paper's experiments on rank, local convergence and convergence
-    types (Sections 2 and 5).  Draws in order: v (d), Y (n), X (n, T, d), Z (n, d); v and all rows
-    have length one, Y is a sign.
+    The instance of the experiments on rank, local convergence and convergence types (Sections 2
+    and 5).  Draws in order: v (d), Y (n), X (n, T, d), Z (n, d); v and all rows have length one, Y
+    is a sign.
 
     Parameters
     ----------
-    seed
-        Seed of the instance.
-    n, T, d
-        Sequences, tokens in each, dimension.
+    seed, n, T, d
+        Seed of the instance; sequences, tokens in each, dimension.
     attention
         ``"cross"``: free queries; ``"self"``: the first token of each sequence asks.
 
@@ -145,7 +142,7 @@ def planar_problem(T: Literal[3, 5]) -> AttentionProblem:
     Parameters
     ----------
     T
-        Tokens in each sequence, 3 or 5.
+        3 or 5.
 
     Returns
     -------
@@ -179,10 +176,8 @@ def relu_problem(seed: int, n: int, T: int, d: int) -> AttentionProblem:
 
     Parameters
     ----------
-    seed
-        Seed of the instance.
-    n, T, d
-        Sequences, tokens in each, dimension.
+    seed, n, T, d
+        Seed of the instance; sequences, tokens in each, dimension.
 
     Returns
     -------
@@ -212,10 +207,8 @@ def orthonormal_problem(seed: int, n: int, T: int, d: int, ridge: float) -> Atte
 
     Parameters
     ----------
-    seed
-        Seed of the instance.
-    n, T, d
-        Sequences, tokens in each (at most d), dimension.
+    seed, n, T, d
+        Seed of the instance; sequences, tokens in each (at most d), dimension.
     ridge
         λ ≥ 0 of the head.
 
@@ -252,10 +245,8 @@ def equal_score_problem(seed: int, n: int, T: int, d: int, spread: float = 0.0) 
 
     Parameters
     ----------
-    seed
-        Seed of the instance.
-    n, T, d
-        Sequences, tokens in each, dimension.
+    seed, n, T, d
+        Seed of the instance; sequences, tokens in each, dimension.
     spread
         0: equal scores (B.2); 1: scores as drawn, an instance with the law of `random_problem`.
 
@@ -287,10 +278,9 @@ equal_score_problems = _for_each_seed(equal_score_problem)
 def compressed(problem: AttentionProblem) -> tuple[AttentionProblem, FloatArray]:
     """The same instances in coordinates of the span of their tokens and queries.
 
-    With d above n(T + 1) most directions of the space are empty: the loss does not depend on them
-    and its gradient has no part in them.  Descent on the compressed problem from U'W(0)U makes the
-    same logits as descent from W(0), in a fraction of the time, and SVM solutions have the same
-    norms.
+    With d above n(T + 1) the loss does not depend on most directions of the space.  Descent on the
+    compressed problem from U'W(0)U makes the same logits as descent from W(0), in a fraction of the
+    time, and SVM solutions have the same norms.
 
     Parameters
     ----------
@@ -300,24 +290,22 @@ def compressed(problem: AttentionProblem) -> tuple[AttentionProblem, FloatArray]
     Returns
     -------
     AttentionProblem
-        Tokens X U, queries U'z and head U'v, of dimension min(d, n(T + 1)).
+        Tokens X U, queries U'z and head U'v, of dimension r = min(d, n(T + 1)).
     ndarray
-        U, (…, d, min(d, n(T + 1))), orthonormal columns; W ↦ U'W U compresses, and C ↦ U C U' goes
-        back.
+        U (…, d, r), orthonormal columns; W ↦ U'W U compresses, and C ↦ U C U' goes back.
 
     Raises
     ------
     ArgumentError
         If the head is not linear.
     """
-    if not isinstance(problem.head, LinearHead):
-        raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
-    n, T, d = problem.n, problem.T, problem.d
-    rows = problem.tokens.reshape(*problem.batch_shape, n * T, d)
+    head = linear_head(problem)
+    d = problem.d
+    rows = problem.tokens.reshape(*problem.batch_shape, -1, d)
     rows = np.concatenate([rows, problem.queries], axis=-2)
     _, _, vectors = np.linalg.svd(rows, full_matrices=False)
     U = vectors.mT
-    v = np.broadcast_to(problem.head.v, (*problem.batch_shape, d))
+    v = np.broadcast_to(head.v, (*problem.batch_shape, d))
     small = AttentionProblem(
         tokens=problem.tokens @ U[..., None, :, :],
         queries=problem.queries @ U,
@@ -340,10 +328,8 @@ def sequence_problem(
 
     Parameters
     ----------
-    seed
-        Seed of the instance.
-    n, T, d
-        Sequences, tokens in each, dimension.
+    seed, n, T, d
+        Seed of the instance; sequences, tokens in each, dimension.
     causal
         Whether position k sees the tokens up to k only.  The first position then has no choice.
     labels

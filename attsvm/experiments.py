@@ -1,6 +1,6 @@
 """The runner: a function of a chunk of seeds goes in, a tidy table and a ledger come out.
 
-It knows no figure.  What an experiment *is* stands in its notebook, as a short function ::
+What an experiment *is* stands in its notebook, as a short function ::
 
     def local_convergence(seeds):
         problems = datasets.random_problems(seeds, n=n, T=T, d=d)
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from attsvm import _checks, _cluster
+from attsvm._typing import ArrayLike
 from attsvm.chunks import CacheError, Key, Store, key_of, plain
 from attsvm.errors import ArgumentError, AttsvmError
 from attsvm.selection import Ledger, fates
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from attsvm.svm import GeneralSolution, Solution
 
-__all__ = ["Interrupted", "Outcome", "Progress", "join", "partial", "run", "tabulate"]
+__all__ = ["Interrupted", "Outcome", "join", "partial", "run", "tabulate"]
 
 Experiment = Callable[[list[int]], "pd.DataFrame"]
 
@@ -44,12 +44,9 @@ class Outcome:
     Attributes
     ----------
     table
-        Tidy: one row for each instance and coordinate, a column for each quantity, ``seed`` among
-        them.
-    ledger
-        What became of every seed drawn.
-    seeds
-        The seeds, as a short text for passports.
+        Tidy: a row for each instance and coordinate, a column for each quantity and ``seed``.
+    ledger, seeds
+        What became of every seed drawn, and the seeds as a short text for passports.
     complete
         Whether these are all the seeds asked for; False after an interruption.
     """
@@ -70,7 +67,7 @@ class Outcome:
         return cls(table, _ledger(table, "instances"), seeds)
 
     def ledger_by(self, *columns: str) -> Ledger:
-        """The ledger with one row for each value of some columns, e.g. sizes, runs together.
+        """The ledger with one row for each value of some columns, runs together.
 
         Parameters
         ----------
@@ -120,8 +117,8 @@ def tabulate(
     seeds
         The seeds of the chunk, (instances,).
     over
-        Name and values of the one coordinate that arrays of two axes have first, e.g.
-        ``{"iteration": run.iterations}``; (records,).
+        Name and values (records,) of the one coordinate that arrays of two axes have first, e.g.
+        ``{"iteration": run.iterations}``.
     solutions
         Lists of SVM solutions, (instances,) each, that the quantities rest on.  They decide the
         fate, and their gaps go into the table for the figure's passport (`svm.evidence`); None
@@ -149,22 +146,17 @@ def tabulate(
         raise ArgumentError("fate", f"{len(ids)} entries", str(len(words)))
     if over is not None and len(over) != 1:
         raise ArgumentError("over", "one coordinate", str(list(over)))
-    name, values = next(iter(over.items())) if over else (None, np.zeros(1))
-    coordinate = np.asarray(values)
-    shape = (coordinate.size, len(ids))
-    data: dict[str, Any] = {"run": np.full(shape, label).ravel()} if label else {}
-    data["seed"] = np.broadcast_to(np.array(ids, dtype=np.int64), shape).ravel()
-    data["fate"] = np.broadcast_to(np.array(words, dtype=object), shape).ravel()
-    if name is not None:
-        data[name] = np.broadcast_to(coordinate[:, None], shape).ravel()
-    for column, value in {**columns, **evidence(*solutions)}.items():
-        array = np.asarray(value)
-        if array.shape not in ((), (len(ids),), shape):
-            raise ArgumentError(
-                column, f"a scalar, shape ({len(ids)},) or {shape}", f"shape {array.shape}"
-            )
-        data[column] = np.broadcast_to(array, shape).ravel()
-    return pd.DataFrame(data)
+    coordinates = {name: np.asarray(values)[:, None] for name, values in (over or {}).items()}
+    shape = (len(next(iter(coordinates.values()), [0])), len(ids))
+    found = {**columns, **evidence(*solutions)}
+    for name, value in found.items():
+        if np.shape(value) not in ((), (len(ids),), shape):
+            expected = f"a scalar, shape ({len(ids)},) or {shape}"
+            raise ArgumentError(name, expected, f"shape {np.shape(value)}")
+    data: dict[str, Any] = {"run": label} if label else {}
+    data |= {"seed": np.array(ids, dtype=np.int64), "fate": np.array(words, dtype=object)}
+    data |= coordinates | found
+    return pd.DataFrame({name: np.broadcast_to(v, shape).ravel() for name, v in data.items()})
 
 
 def run(
@@ -185,8 +177,7 @@ def run(
         Takes a list of seeds and returns a table made by `tabulate` (or several, concatenated), in
         which every seed occurs.
     seeds
-        The seeds, in order.  A longer run starts with the shorter one's: quick results are a
-        prefix.
+        The seeds, in order; quick results are a prefix of those of a longer run.
     chunk
         Seeds in one call: bounds memory, and is the unit of cache and progress.
     jobs
@@ -213,6 +204,8 @@ def run(
     Interrupted
         On Ctrl-C, or the stop button of a notebook: see `partial`.
     """
+    from tqdm.auto import tqdm
+
     all_seeds = [_checks.integer("seeds", seed, low=0) for seed in seeds]
     if not all_seeds:
         raise ArgumentError("seeds", "at least one seed", "none")
@@ -230,11 +223,12 @@ def run(
     if store and missing:
         store.require_writable()
     try:
-        with Progress(title, len(all_seeds), show=progress) as bar:
-            bar.advance(sum(len(chunks[i]) for i in known))
+        look: dict[str, Any] = {"desc": title, "unit": "instance", "leave": False}
+        with tqdm(total=len(all_seeds), disable=not progress, **look) as bar:
+            bar.update(sum(len(chunks[i]) for i in known))
             for i, frame in _compute(function, chunks, missing, store, jobs):
                 known[i] = frame
-                bar.advance(len(chunks[i]))
+                bar.update(len(chunks[i]))
         if store:
             store.report()
     except CacheError as error:
@@ -246,18 +240,13 @@ def run(
         if partial is not None:
             _Memory.partial = partial
         raise Interrupted(title, len(known), len(chunks), partial, goes_on) from None
-    outcome = _outcome(chunks, known, title)
-    if outcome is None:
-        raise AttsvmError(f"{title}: no chunk came back")
-    return outcome
+    if outcome := _outcome(chunks, known, title):
+        return outcome
+    raise AttsvmError(f"{title}: no chunk came back")
 
 
 def partial() -> Outcome:
-    """What the run that was interrupted last has finished, in this session.
-
-    Interrupting a cell raises `Interrupted`; the chunks that were done are not lost ::
-
-        found = experiments.partial()
+    """What the run that raised `Interrupted` last in this session had finished.
 
     Raises
     ------
@@ -286,9 +275,7 @@ class Interrupted(KeyboardInterrupt):
     def __init__(
         self, title: str, done: int, total: int, partial: Outcome | None, goes_on: bool
     ) -> None:
-        self.partial = partial
-        self.done = done
-        self.total = total
+        self.partial, self.done, self.total = partial, done, total
         text = f"{title}: {done} of {total} chunks are done"
         if partial is not None:
             text += "; experiments.partial() gives their outcome"
@@ -308,16 +295,10 @@ def _remember(
     function: Experiment, chunks: list[list[int]], known: Mapping[int, pd.DataFrame]
 ) -> bool:
     """Keep finished chunks in memory; whether they will be found again."""
-    try:
-        _Memory.key = key_of(function)
-    except ArgumentError:
-        # Without a fingerprint nobody can tell whether a later run is the same; the outcome is
-        # still there, and the message does not promise more.
-        _Memory.key = None
-    _Memory.frames.clear()
-    if _Memory.key is not None:
-        _Memory.frames.update({tuple(chunks[i]): frame for i, frame in known.items()})
-    return _Memory.key is not None
+    _Memory.key = _key_or_none(function)
+    found = _Memory.key is not None
+    _Memory.frames = {tuple(chunks[i]): frame for i, frame in known.items()} if found else {}
+    return found
 
 
 def _known(
@@ -329,20 +310,16 @@ def _known(
         return {i: frame for i, frame in loaded.items() if frame is not None}
     if not _Memory.frames or _Memory.key != _key_or_none(function):
         return {}
-    known = {
-        i: _Memory.frames[tuple(part)]
-        for i, part in enumerate(chunks)
-        if tuple(part) in _Memory.frames
-    }
-    _Memory.frames.clear()
-    return known
+    frames, _Memory.frames = _Memory.frames, {}
+    return {i: frames[tuple(part)] for i, part in enumerate(chunks) if tuple(part) in frames}
 
 
 def _key_or_none(function: Experiment) -> Key | None:
+    """None without a fingerprint: nobody can tell then whether a later run is the same."""
     try:
         return key_of(function)
     except ArgumentError:
-        return None  # it cannot be the one that was remembered: that one had a key
+        return None
 
 
 def _compute(
@@ -371,13 +348,19 @@ def _task(
     function: Experiment, index: int, seeds: list[int], store: Store | None
 ) -> tuple[int, pd.DataFrame, list[str], bool]:
     """One chunk, where it runs: computed, and stored at once if the folder is within reach."""
-    frame = _call(function, seeds)
-    modules = [] if store is None else store.loaded()
-    stored = False
-    if store is not None and store.folder.is_dir():
+    frame = function(seeds)
+    if not {"seed", "fate"} <= set(getattr(frame, "columns", ())):
+        came = f"{type(frame).__name__} returned"
+        raise ArgumentError("function", "a table with columns seed and fate", came)
+    if lost := set(seeds) ^ set(frame["seed"]):
+        raise ArgumentError("function", "a row for every seed", f"none or too many for {lost}")
+    frame = plain(frame)
+    if store is None:
+        return index, frame, [], False
+    modules, stored = store.loaded(), store.folder.is_dir()
+    if stored:
         try:
             store.save(seeds, frame, modules)
-            stored = True
         except CacheError:
             stored = False  # the process that waits for this chunk tries itself, and tells
     return index, frame, modules, stored
@@ -393,27 +376,11 @@ def _outcome(
         return None
     done = sorted(known)
     table = pd.concat([known[i] for i in done], ignore_index=True)
-    return Outcome(
-        table=table,
-        ledger=_ledger(table, title),
-        seeds=_seeds_text([seed for i in done for seed in chunks[i]]),
-        complete=len(done) == len(chunks),
-    )
-
-
-def _call(function: Experiment, seeds: list[int]) -> pd.DataFrame:
-    """Run one chunk and insist that no seed got lost."""
-    import pandas as pd
-
-    frame = function(seeds)
-    if not isinstance(frame, pd.DataFrame) or not {"seed", "fate"} <= set(frame.columns):
-        raise ArgumentError(
-            "function", "a table with columns seed and fate", f"{type(frame).__name__} returned"
-        )
-    lost = set(seeds) ^ set(frame["seed"])
-    if lost:
-        raise ArgumentError("function", "a row for every seed", f"none or too many for {lost}")
-    return plain(frame)
+    seeds = [seed for i in done for seed in chunks[i]]
+    first, last = seeds[0], seeds[-1]
+    whole = len(seeds) > 1 and seeds == list(range(first, last + 1))
+    text = f"{first}..{last}" if whole else ", ".join(map(str, seeds))
+    return Outcome(table, _ledger(table, title), text, complete=len(done) == len(chunks))
 
 
 def _ledger(table: pd.DataFrame, title: str) -> Ledger:
@@ -423,29 +390,3 @@ def _ledger(table: pd.DataFrame, title: str) -> Ledger:
         once = rows[["seed", "fate"]].drop_duplicates()
         ledger.add(str(name), once["seed"], once["fate"])
     return ledger
-
-
-def _seeds_text(seeds: list[int]) -> str:
-    first, last = seeds[0], seeds[-1]
-    if seeds == list(range(first, last + 1)):
-        return f"{first}..{last}" if last > first else f"{first}"
-    return ", ".join(map(str, seeds))
-
-
-class Progress:
-    """A bar that knows where it is: tqdm in a terminal or a notebook."""
-
-    def __init__(self, title: str, total: int, show: bool = True) -> None:
-        from tqdm.auto import tqdm
-
-        self._bar = tqdm(total=total, desc=title, unit="instance", disable=not show, leave=False)
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def advance(self, count: int) -> None:
-        """Count some instances as done."""
-        self._bar.update(count)

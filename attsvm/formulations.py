@@ -1,17 +1,13 @@
 """The paper's programs in cvxpy, printed as the paper prints them: the readable truth.
 
-Nothing here is fast. `attsvm.svm` solves the same programs a hundred times faster and proves its
+Nothing here is fast.  `attsvm.svm` solves the same programs a hundred times faster and proves its
 answers; this module is what it is tested and timed against, and what a reader compares with the
-paper.
-
-``form="token"`` writes one constraint object for each (i, t), as the paper's formula and the
-authors' code do; ``form="matrix"`` writes all of them as one matrix inequality, which cvxpy
-compiles faster.
+paper.  One constraint object for each (i, t), ``form="token"``, is what the paper's formula and the
+authors' code write; one matrix inequality for all, ``form="matrix"``, cvxpy compiles faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +46,38 @@ def _read(X: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return X, _checks.array("Z", Z, shape=(X.shape[0], X.shape[2]))
 
 
+def _program(
+    X: FloatArray,
+    Z: FloatArray,
+    sets: BoolArray,
+    rivals: BoolArray,
+    norm: str | float,
+    form: str = "token",
+    s: FloatArray | None = None,
+) -> tuple[cp.Problem, cp.Variable]:
+    """min ‖W‖: tokens in `sets` lead `rivals` by 1, and each other by log ratios of s, or 0."""
+    import cvxpy as cp
+
+    n, T, d = X.shape
+    W = cp.Variable((d, d))
+    log_s = np.zeros((n, T)) if s is None else np.log(np.where(sets, s, 1.0))
+    above, equal = (
+        [(i, t, tau) for i, t, tau in np.ndindex(n, T, T) if sets[i, t] and others[i, tau]]
+        for others in (rivals, sets)
+    )
+    if _checks.choice("form", form, ("token", "matrix")) == "token" or not above:
+        constraints = [(X[i, t] - X[i, tau]) @ W @ Z[i] >= 1 for i, t, tau in above]
+    else:
+        i, t, tau = np.array(above).T
+        constraints = [cp.sum(cp.multiply((X[i, t] - X[i, tau]) @ W, Z[i]), axis=1) >= 1]
+    constraints += [
+        (X[i, t] - X[i, tau]) @ W @ Z[i] == log_s[i, t] - log_s[i, tau]
+        for i, t, tau in equal
+        if t < tau
+    ]
+    return cp.Problem(cp.Minimize(_norm(W, norm)), constraints), W
+
+
 def att_svm(
     X: ArrayLike,
     Z: ArrayLike,
@@ -81,21 +109,12 @@ def att_svm(
     ArgumentError
         If an argument has the wrong shape, dtype or value.
     """
-    import cvxpy as cp
-
     X, Z = _read(X, Z)
-    n, T, d = X.shape
+    n, T, _ = X.shape
     chosen = _checks.integers("selected", selected, shape=(n,), low=0, high=T)
     exists = np.ones((n, T), bool) if mask is None else _checks.booleans("mask", mask, shape=(n, T))
-    W = cp.Variable((d, d))
-    pairs = [(i, t) for i in range(n) for t in range(T) if t != chosen[i] and exists[i, t]]
-    if _checks.choice("form", form, ("token", "matrix")) == "token":
-        constraints = [(X[i, chosen[i]] - X[i, t]) @ W @ Z[i] >= 1 for i, t in pairs]
-    else:
-        D = np.array([X[i, chosen[i]] - X[i, t] for i, t in pairs]).reshape(-1, d)
-        queries = Z[[i for i, _ in pairs]]
-        constraints = [cp.sum(cp.multiply(D @ W, queries), axis=1) >= 1] if pairs else []
-    return cp.Problem(cp.Minimize(_norm(W, norm)), constraints), W
+    one = np.arange(T) == chosen[:, None]
+    return _program(X, Z, one, exists & ~one, norm, form)
 
 
 def general_svm(
@@ -107,12 +126,10 @@ def general_svm(
 
     Parameters
     ----------
-    X, Z
-        (n, T, d) and (n, d).
+    X, Z, norm
+        As in `att_svm`.
     selected
         (n, T) bool, True for t ∈ O_i.
-    norm
-        As in `att_svm`.
 
     Returns
     -------
@@ -124,7 +141,9 @@ def general_svm(
     ArgumentError
         If an argument has the wrong shape, dtype or value.
     """
-    return _with_sets(X, Z, selected, norm, lambda i, t, tau: 0.0, margins=True)
+    X, Z = _read(X, Z)
+    sets = _checks.booleans("selected", selected, shape=X.shape[:2])
+    return _program(X, Z, sets, ~sets, norm)
 
 
 def finite_part(
@@ -153,35 +172,10 @@ def finite_part(
     ArgumentError
         If an argument has the wrong shape, dtype or value.
     """
-    s = _checks.array("attention", attention, shape=np.shape(selected))
-    return _with_sets(X, Z, selected, norm, lambda i, t, tau: np.log(s[i, t] / s[i, tau]))
-
-
-def _with_sets(
-    X: ArrayLike,
-    Z: ArrayLike,
-    selected: ArrayLike,
-    norm: str | float,
-    right: Callable[[int, int, int], float],
-    margins: bool = False,
-) -> tuple[cp.Problem, cp.Variable]:
-    """Equalities for t < τ in O_i with right-hand sides right(i, t, τ), and perhaps margins."""
-    import cvxpy as cp
-
     X, Z = _read(X, Z)
-    n, T, d = X.shape
-    sets: BoolArray = _checks.booleans("selected", selected, shape=(n, T))
-    W = cp.Variable((d, d))
-    constraints = []
-    for i in range(n):
-        inside, outside = np.flatnonzero(sets[i]).tolist(), np.flatnonzero(~sets[i])
-        for t in inside:
-            if margins:
-                constraints += [(X[i, t] - X[i, tau]) @ W @ Z[i] >= 1 for tau in outside]
-            constraints += [
-                (X[i, t] - X[i, tau]) @ W @ Z[i] == right(i, t, tau) for tau in inside if tau > t
-            ]
-    return cp.Problem(cp.Minimize(_norm(W, norm)), constraints), W
+    sets = _checks.booleans("selected", selected, shape=X.shape[:2])
+    s = _checks.array("attention", attention, shape=sets.shape)
+    return _program(X, Z, sets, np.zeros_like(sets), norm, s=s)
 
 
 def value_of(program: tuple[cp.Problem, cp.Variable], **options: Any) -> FloatArray | None:
@@ -190,7 +184,7 @@ def value_of(program: tuple[cp.Problem, cp.Variable], **options: Any) -> FloatAr
     Parameters
     ----------
     program
-        What `att_svm`, `general_svm` or `finite_part` returned.
+        A problem and its variable.
     **options
         Passed to ``cvxpy.Problem.solve`` (solver, tolerances).
 
@@ -207,7 +201,7 @@ def value_of(program: tuple[cp.Problem, cp.Variable], **options: Any) -> FloatAr
 def solve_as_published(
     X: ArrayLike, Z: ArrayLike, selected: ArrayLike, norm: str = "fro"
 ) -> FloatArray | None:
-    """The authors' way: a constraint for each token, the default solver.
+    """The authors' way: `value_of` an `att_svm` with a constraint for each token, default solver.
 
     Parameters
     ----------

@@ -1,16 +1,16 @@
 """Prediction heads h: what turns the attention output into a prediction (Section 2 and Section 6).
 
 The formulas use only operators that numpy arrays and torch tensors share, so the same head serves
-the SVM side (numpy) and the descent (torch) without a second copy.  Parameters may carry leading
-instance axes, one head an instance; ``x`` then has the same leading axes, followed by ``n`` and
-perhaps ``T``.
+the SVM side and descent.  Parameters may carry leading instance axes, one head an instance; ``x``
+then has the same leading axes, followed by ``n`` and perhaps ``T``.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -23,40 +23,10 @@ __all__ = ["Head", "LinearHead", "QuadraticHead", "ReLUHead", "stack_heads"]
 Array: TypeAlias = Any  # a numpy array or a torch tensor
 
 
-@runtime_checkable
-class Head(Protocol):
-    """What `descent` and `AttentionProblem.scores` need to know of a head."""
-
-    def value(self, x: Array) -> Array:
-        """h(x) for the last axis of x: (…, d) to (…)."""
-
-    def gradient(self, x: Array) -> Array:
-        """∇h(x), (…, d) like x."""
-
-    def to(self, convert: Callable[[Array], Array]) -> Self:
-        """The same head with its parameter array converted."""
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Leading instance axes of the parameters."""
-
-    @property
-    def d(self) -> int:
-        """Dimension of the tokens."""
-
-    def instance(self, index: int | slice | IntArray) -> Self:
-        """The head of some instances along the leading axis; itself if there is none."""
-
-
 def _aligned(parameter: Array, x: Array) -> Array:
-    """Give `parameter` (…, d) the axes that x (…, [n, [T,]] d) has between its own two ends.
-
-    A parameter without batch axes broadcasts as it is.
-    """
-    batch = parameter.ndim - 1
-    if batch == 0:
-        return parameter
-    return parameter.reshape((*parameter.shape[:batch], *(1,) * (x.ndim - batch - 1), -1))
+    """Give `parameter` (…, d) the axes that x (…, [n, [T,]] d) has between its own two ends."""
+    between = (1,) * (x.ndim - parameter.ndim)
+    return parameter.reshape((*parameter.shape[:-1], *between, -1))
 
 
 def _times(x: Array, matrix: Array) -> Array:
@@ -70,10 +40,18 @@ def _times(x: Array, matrix: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _ArrayHead:
+class Head(ABC):
     """A head whose first field is its parameter array; other fields are the same for all."""
 
     _own_axes = 1  # the array's axes other than those of instances, d first
+
+    @abstractmethod
+    def value(self, x: Array) -> Array:
+        """h(x) for the last axis of x: (…, d) to (…)."""
+
+    @abstractmethod
+    def gradient(self, x: Array) -> Array:
+        """∇h(x), (…, d) like x."""
 
     def __post_init__(self) -> None:
         name, value = self._parameter
@@ -90,27 +68,27 @@ class _ArrayHead:
         return name, getattr(self, name)
 
     @property
-    def _constants(self) -> list[float]:
-        return [getattr(self, field.name) for field in fields(self)[1:]]
-
-    def to(self, convert: Callable[[Array], Array]) -> Self:
-        name, value = self._parameter
-        return replace(self, **{name: convert(value)})
-
-    @property
     def batch_shape(self) -> tuple[int, ...]:
+        """Leading instance axes of the parameters."""
         return tuple(self._parameter[1].shape[: -self._own_axes])
 
     @property
     def d(self) -> int:
+        """Dimension of the tokens."""
         return int(self._parameter[1].shape[-self._own_axes])
 
+    def to(self, convert: Callable[[Array], Array]) -> Self:
+        """The same head with its parameter array converted."""
+        name, value = self._parameter
+        return replace(self, **{name: convert(value)})
+
     def instance(self, index: int | slice | IntArray) -> Self:
+        """The head of some instances along the leading axis; itself if there is none."""
         return self.to(lambda parameter: parameter[index]) if self.batch_shape else self
 
 
 @dataclass(frozen=True, eq=False)
-class LinearHead(_ArrayHead):
+class LinearHead(Head):
     """h(x) = v'x, the head of all theorems up to Section 5.
 
     Parameters
@@ -121,7 +99,7 @@ class LinearHead(_ArrayHead):
     Raises
     ------
     ArgumentError
-        If v has no axis or a number in it is not finite.
+        If v has no axis or is not finite.
     """
 
     v: Array
@@ -134,7 +112,7 @@ class LinearHead(_ArrayHead):
 
 
 @dataclass(frozen=True, eq=False)
-class ReLUHead(_ArrayHead):
+class ReLUHead(Head):
     """h(x) = Σ_j max(0, V_j'x), one layer of ReLU units (Section 6, several selected tokens).
 
     Parameters
@@ -145,7 +123,7 @@ class ReLUHead(_ArrayHead):
     Raises
     ------
     ArgumentError
-        If V has fewer than two axes or a number in it is not finite.
+        If V has fewer than two axes or is not finite.
     """
 
     V: Array
@@ -161,7 +139,7 @@ class ReLUHead(_ArrayHead):
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticHead(_ArrayHead):
+class QuadraticHead(Head):
     """h(x) = v'x − λ‖x‖², which rewards mixing tokens the more, the larger λ (Section 6).
 
     Parameters
@@ -199,26 +177,17 @@ def stack_heads(heads: Sequence[Head]) -> Head:
     heads
         At least one, all of one kind with parameters of one shape.
 
-    Returns
-    -------
-    head
-        Of the same kind; its `batch_shape` begins with ``len(heads)``.
-
     Raises
     ------
     ArgumentError
         If there is none, or they differ in kind, shape or constants.
     """
-    own = [head for head in heads if isinstance(head, _ArrayHead)]
-    if not own or len(own) < len(heads):
-        kinds = ", ".join(type(head).__name__ for head in heads) or "none"
-        raise ArgumentError("heads", "at least one head, all of attsvm.heads", kinds)
-    first = own[0]
-    for head in own:
-        if type(head) is not type(first) or head._constants != first._constants:
-            raise ArgumentError("heads", f"all like {first}", f"{head}")
-        have, want = head._parameter[1].shape, first._parameter[1].shape
-        if have != want:
-            raise ArgumentError("heads", f"parameters of shapes {want}", f"{have}")
-    stacked = np.stack([head._parameter[1] for head in own])
-    return first.to(lambda _: stacked)
+    kinds = set()
+    for head in heads:
+        parameter, *constants = (getattr(head, field.name) for field in fields(head))
+        kinds.add((type(head).__name__, parameter.shape, *constants))
+    if len(kinds) != 1:
+        expected = "at least one, all of one kind with shapes and constants alike"
+        raise ArgumentError("heads", expected, "; ".join(map(str, kinds)) or "none")
+    stacked = np.stack([head._parameter[1] for head in heads])
+    return heads[0].to(lambda _: stacked)

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
 from attsvm import _checks
+from attsvm._linalg import span
+from attsvm._typing import ArrayLike, BoolArray
+from attsvm._typing import FloatArray as Array
 from attsvm.errors import ArgumentError
-from attsvm.heads import LinearHead
-from attsvm.problem import AttentionProblem
+from attsvm.problem import AttentionProblem, linear_head
 
 if TYPE_CHECKING:
     from attsvm.svm import Solution
@@ -37,14 +38,6 @@ __all__ = [
     "solution_logits",
     "stationary_points",
 ]
-
-Array = NDArray[np.float64]
-
-
-def _linear(problem: AttentionProblem) -> AttentionProblem:
-    if not isinstance(problem.head, LinearHead):
-        raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
-    return problem
 
 
 def logits(problem: AttentionProblem, W: ArrayLike) -> Array:
@@ -99,14 +92,13 @@ def solution_logits(solutions: Sequence[Solution]) -> Array:
     """
     if not solutions:
         raise ArgumentError("solutions", "at least one solution", "none")
-    rows = []
     for i, solution in enumerate(solutions):
         if not solution.solved:
             raise ArgumentError("solutions", "solved instances", f"{solution.status} at {i}")
-        values = np.where(solution.support(), 1.0, solution.margins())
-        values[np.arange(len(values)), solution.selected] = 0.0
-        rows.append(-np.where(np.isnan(values), np.inf, values))
-    return np.stack(rows)
+    margins = np.stack([np.where(s.support(), 1.0, s.margins()) for s in solutions])
+    selected = np.stack([s.selected for s in solutions])
+    np.put_along_axis(margins, selected[..., None], 0.0, -1)
+    return -np.where(np.isnan(margins), np.inf, margins)
 
 
 @dataclass(frozen=True)
@@ -117,14 +109,14 @@ class DescentRate:
     ----------
     log_down, log_up
         (…): logarithm of the sum over the pairs of tokens that make the loss fall along V, and over
-        those that make it rise; −∞ for an empty sum.
+        those that make it rise; −∞ if there is none.
     """
 
     log_down: Array
     log_up: Array
 
     @property
-    def positive(self) -> NDArray[np.bool_]:
+    def positive(self) -> BoolArray:
         """Whether the loss falls along V."""
         return self.log_down > self.log_up
 
@@ -154,8 +146,9 @@ def descent_rate(problem: AttentionProblem, W: ArrayLike, along: ArrayLike) -> D
     ArgumentError
         If the head is not linear, shapes do not fit, or a number is not finite where a token is.
     """
-    gamma = _linear(problem).scores()
-    exists = np.ones(gamma.shape, dtype=bool) if problem.mask is None else problem.mask
+    linear_head(problem)
+    gamma = problem.scores()
+    exists = np.isfinite(gamma)
     b = np.asarray(along, dtype=np.float64)
     if b.shape != gamma.shape:
         raise ArgumentError("along", f"shape {gamma.shape}", f"shape {b.shape}")
@@ -169,17 +162,11 @@ def descent_rate(problem: AttentionProblem, W: ArrayLike, along: ArrayLike) -> D
         # log |ℓ'(u)| = −log(1 + e^u).
         size = log_s[..., first] + log_s[..., second] + log_expit(-u)[..., None]
         size = size + np.log(np.abs(product)) - np.log(problem.n)
-    none = np.full(size.shape, -np.inf)
-    return DescentRate(
-        log_down=_total(np.where(product > 0, size, none)),
-        log_up=_total(np.where(product < 0, size, none)),
-    )
-
-
-def _total(terms: Array) -> Array:
-    """Logarithm of the sum over sequences and pairs; −∞ if all terms are."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(logsumexp(terms, axis=(-2, -1)))
+        down, up = (
+            np.asarray(logsumexp(np.where(counts, size, -np.inf), axis=(-2, -1)))
+            for counts in (product > 0, product < 0)
+        )
+    return DescentRate(log_down=down, log_up=up)
 
 
 def gradient(problem: AttentionProblem, W: ArrayLike) -> Array:
@@ -199,8 +186,9 @@ def gradient(problem: AttentionProblem, W: ArrayLike) -> Array:
     ndarray
         Of W's shape.
     """
-    gamma = _linear(problem).scores()
-    score = gamma if problem.mask is None else np.where(problem.mask, gamma, 0.0)
+    linear_head(problem)
+    gamma = problem.scores()
+    score = np.where(np.isfinite(gamma), gamma, 0.0)
     s = softmax(logits(problem, W), axis=-1)
     u = (s * score).sum(-1, keepdims=True)
     ahead = np.einsum("...u,...tu->...t", s, score[..., :, None] - score[..., None, :])
@@ -266,16 +254,15 @@ def stationary_points(
     ArgumentError
         If the problem has an instance axis, its head is not linear, or the starts do not fit.
     """
-    if _linear(problem).batch_shape:
-        raise ArgumentError("problem", "a single instance", f"batch shape {problem.batch_shape}")
+    linear_head(problem, axes=0)
     d = problem.d
     first = _checks.array("starts", starts, shape=(None, d, d))
     iterations = _checks.integer("iterations", iterations, low=1)
     tolerance = _checks.positive("tolerance", tolerance)
     farthest = _checks.positive("farthest", farthest)
     # The loss depends on W through these two spans alone.
-    left = _span((problem.tokens - problem.tokens[:, :1]).reshape(-1, d))
-    right = _span(problem.queries)
+    left = span((problem.tokens - problem.tokens[:, :1]).reshape(-1, d))
+    right = span(problem.queries)
     shape = (left.shape[1], right.shape[1])
 
     def weights(c: Array) -> Array:
@@ -297,7 +284,7 @@ def stationary_points(
     F = slope(c)
     for _ in range(iterations):
         values, axes = np.linalg.eigh(hessian(c))
-        # Levenberg-Marquardt on ‖∇L‖², in the Hessian's eigenvectors.
+        # Levenberg–Marquardt on ‖∇L‖², in the Hessian's eigenvectors.
         scale = damping[:, None] * (values**2).max(-1, keepdims=True)
         inner = np.einsum("skj,sk->sj", axes, F) * values / np.maximum(values**2 + scale, 1e-300)
         trial = c - np.einsum("skj,sj->sk", axes, inner)
@@ -309,17 +296,11 @@ def stationary_points(
     curvatures, axes = np.linalg.eigh(hessian(c))
     inner = np.einsum("skj,sk->sj", axes, F)
     found: list[Stationary | None] = []
-    for k in range(len(c)):
-        size = np.abs(curvatures[k])
-        newton = np.inf if size.min() == 0 else float(np.linalg.norm(inner[k] / curvatures[k]))
+    for k, values in enumerate(curvatures):
+        size = np.abs(values)
+        newton = np.inf if size.min() == 0 else float(np.linalg.norm(inner[k] / values))
         # Below 1e-7 of the largest, an eigenvalue of these differences is rounding.
         sure = size.min() > 1e-7 * size.max() and newton <= tolerance
-        point = Stationary(weights(c[k]), float(np.linalg.norm(F[k])), newton, curvatures[k])
+        point = Stationary(weights(c[k]), float(np.linalg.norm(F[k])), newton, values)
         found.append(point if sure else None)
     return found
-
-
-def _span(rows: Array) -> Array:
-    """An orthonormal basis (d, rank) of the span of rows (·, d)."""
-    _, values, vectors = np.linalg.svd(rows, full_matrices=False)
-    return vectors[values > 1e-12 * max(float(values[0]), np.finfo(float).tiny)].T

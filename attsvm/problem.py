@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from attsvm import _checks
 from attsvm._typing import BoolArray, FloatArray, IntArray
 from attsvm.errors import ArgumentError
-from attsvm.heads import Head, stack_heads
+from attsvm.heads import Head, LinearHead, stack_heads
 
 __all__ = ["AttentionProblem", "stack"]
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionProblem:
-    """One data set of the paper, or many of the same size side by side.
-
-    The attention layer answers f(X, z) = h(X' S(X W z)) with the softmax S (Section 2).
+    """One data set for f(X, z) = h(X' S(X W z)) (Section 2), or many of the same size side by side.
 
     Parameters
     ----------
     tokens
-        X, shape (…, n, T, d): n sequences of T tokens in dimension d.
+        X (…, n, T, d): n sequences of T tokens in dimension d.
     queries
-        z, shape (…, n, d). Self-attention: a row of X; cross-attention: free.
+        z (…, n, d).  Self-attention: a row of X; cross-attention: free.
     labels
-        Y, shape (…, n), each −1 or +1.
+        Y (…, n), each −1 or +1.
     head
         Prediction head h; its parameters carry the same leading axes or none.
     mask
@@ -37,8 +35,8 @@ class AttentionProblem:
     Raises
     ------
     ArgumentError
-        If shapes do not fit together, a number is not finite, a label is not ±1, a sequence has no
-        token, or there is no instance, sequence or token at all.
+        If shapes do not fit together, a number is not finite, a label is not ±1, or a sequence or
+        the whole has no token.
     """
 
     tokens: FloatArray
@@ -56,46 +54,42 @@ class AttentionProblem:
         *batch, n, T, d = tokens.shape
         queries = _checks.array("queries", self.queries, shape=(*batch, n, d))
         labels = _checks.array("labels", self.labels, shape=(*batch, n))
-        if not np.isin(labels, (-1.0, 1.0)).all():
-            other = labels[~np.isin(labels, (-1.0, 1.0))][0]
-            raise ArgumentError("labels", "each −1 or +1", f"{other}")
+        if (other := labels[np.abs(labels) != 1.0]).size:
+            raise ArgumentError("labels", "each −1 or +1", f"{other[0]}")
         if not isinstance(self.head, Head):
             raise ArgumentError("head", "a head of attsvm.heads", type(self.head).__name__)
         if self.head.d != d:
             raise ArgumentError("head", f"parameters of dimension d = {d}", f"d = {self.head.d}")
         if self.head.batch_shape not in ((), tuple(batch)):
-            raise ArgumentError(
-                "head", f"leading axes {tuple(batch)} or none", f"{self.head.batch_shape}"
-            )
+            expected = f"leading axes {tuple(batch)} or none"
+            raise ArgumentError("head", expected, f"{self.head.batch_shape}")
         mask = self.mask
         if mask is not None:
             mask = _checks.booleans("mask", mask, shape=(*batch, n, T))
-            if not mask.any(-1).all():
-                where = tuple(int(i) for i in np.argwhere(~mask.any(-1))[0])
+            if (empty := np.argwhere(~mask.any(-1))).size:
+                where = tuple(empty[0].tolist())
                 raise ArgumentError("mask", "a token in every sequence", f"none at index {where}")
-        checked = {"tokens": tokens, "queries": queries, "labels": labels, "mask": mask}
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(tokens=tokens, queries=queries, labels=labels, mask=mask)
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Leading instance axes; () for a single instance."""
-        return tuple(self.tokens.shape[:-3])
+        return self.tokens.shape[:-3]
 
     @property
     def n(self) -> int:
         """Number of sequences."""
-        return int(self.tokens.shape[-3])
+        return self.tokens.shape[-3]
 
     @property
     def T(self) -> int:
         """Number of tokens in a sequence."""
-        return int(self.tokens.shape[-2])
+        return self.tokens.shape[-2]
 
     @property
     def d(self) -> int:
         """Dimension of a token."""
-        return int(self.tokens.shape[-1])
+        return self.tokens.shape[-1]
 
     def __len__(self) -> int:
         if not self.batch_shape:
@@ -110,10 +104,6 @@ class AttentionProblem:
         index
             An integer, which takes the axis away, or a slice or an index array.
 
-        Returns
-        -------
-        AttentionProblem
-
         Raises
         ------
         ArgumentError
@@ -122,22 +112,20 @@ class AttentionProblem:
         if not self.batch_shape:
             raise ArgumentError("index", "a problem with an instance axis", "a single instance")
         try:
-            return replace(
-                self,
-                tokens=self.tokens[index],
-                queries=self.queries[index],
-                labels=self.labels[index],
-                head=self.head.instance(index),
-                mask=None if self.mask is None else self.mask[index],
-            )
+            return self.mapped(lambda array: array[index], self.head.instance(index))
         except IndexError as error:
             raise ArgumentError("index", f"0..{len(self) - 1}", str(index)) from error
+
+    def mapped(self, change: Callable[[np.ndarray], np.ndarray], head: Head) -> AttentionProblem:
+        """The problem with another head, and with each of its arrays changed."""
+        mask = None if self.mask is None else change(self.mask)
+        arrays = map(change, (self.tokens, self.queries, self.labels))
+        return AttentionProblem(*arrays, head, mask)
 
     def scores(self) -> FloatArray:
         """Token scores γ_it = Y_i h(x_it) (Section 2).
 
-        For the linear head this is the paper's Y_i v'x_it. For other heads it is the prediction a
-        token would give alone.
+        For the linear head Y_i v'x_it, for other heads the prediction a token would give alone.
 
         Returns
         -------
@@ -171,16 +159,29 @@ def stack(problems: Iterable[AttentionProblem]) -> AttentionProblem:
         raise ArgumentError("problems", "at least one problem", "none")
     kinds = {(type(p.head), p.tokens.shape, p.mask is None) for p in items}
     if len(kinds) > 1:
-        raise ArgumentError(
-            "problems",
-            "one kind of head and one shape",
-            ", ".join(sorted(f"{kind.__name__} {shape}" for kind, shape, _ in kinds)),
-        )
+        found = ", ".join(sorted(f"{kind.__name__} {shape}" for kind, shape, _ in kinds))
+        raise ArgumentError("problems", "one kind of head and one shape", found)
     masks = [p.mask for p in items if p.mask is not None]  # all or none, as checked above
     return AttentionProblem(
-        tokens=np.stack([p.tokens for p in items]),
-        queries=np.stack([p.queries for p in items]),
-        labels=np.stack([p.labels for p in items]),
+        *(np.stack([getattr(p, name) for p in items]) for name in ("tokens", "queries", "labels")),
         head=stack_heads([p.head for p in items]),
         mask=np.stack(masks) if masks else None,
     )
+
+
+def linear_head(problem: AttentionProblem, axes: int | None = None) -> LinearHead:
+    """The head of a problem that must be linear, and have so many instance axes."""
+    if axes is not None:
+        require_axes(problem, axes)
+    if not isinstance(problem.head, LinearHead):
+        raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
+    return problem.head
+
+
+def require_axes(problem: AttentionProblem, count: int) -> None:
+    """Insist on a problem with no instance axis, or with one."""
+    if not isinstance(problem, AttentionProblem):
+        raise ArgumentError("problem", "an AttentionProblem", type(problem).__name__)
+    if len(problem.batch_shape) != count:
+        expected = ("a single instance", "instances along one leading axis")[count]
+        raise ArgumentError("problem", expected, f"instance axes {problem.batch_shape}")

@@ -7,9 +7,11 @@ the same.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,11 +37,12 @@ class Context:
 
 def context() -> Context:
     """Read the environment that the rebuild sets (``ATTSVM_CHAPTER``, ``ATTSVM_OUTPUT``, …)."""
+    given = os.environ.get
     return Context(
-        chapter=os.environ.get("ATTSVM_CHAPTER", ""),
-        profile=os.environ.get("ATTSVM_PROFILE", "interactive"),
-        commit=os.environ.get("ATTSVM_COMMIT", "unknown"),
-        output=Path(os.environ.get("ATTSVM_OUTPUT", "attsvm-output")).absolute(),
+        chapter=given("ATTSVM_CHAPTER", ""),
+        profile=given("ATTSVM_PROFILE", "interactive"),
+        commit=given("ATTSVM_COMMIT", "unknown"),
+        output=Path(given("ATTSVM_OUTPUT", "attsvm-output")).absolute(),
     )
 
 
@@ -48,10 +51,8 @@ def write_bytes(path: Path, content: bytes, *, durable: bool = False) -> None:
 
     Parameters
     ----------
-    path
-        The file; its folder is made if it is missing.
-    content
-        All of it.
+    path, content
+        The file, whose folder is made if it is missing, and all of it.
     durable
         Wait until the disk has it, so that not even a power cut leaves half a file.
 
@@ -89,30 +90,24 @@ def write_json(path: Path, content: Any) -> None:
 
 def versions() -> dict[str, str]:
     """Versions of what a result depends on, without importing any of it."""
-    found = {}
+    found = dict.fromkeys(_PACKAGES, "not installed")
     for name in _PACKAGES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             # A local label such as +cpu names a build, not another source: leave it out.
             found[name] = importlib.metadata.version(name).split("+")[0]
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"
     return found
 
 
 def display(bundle: dict[str, Any]) -> None:
     """Show a mime bundle if a notebook is listening; say its plain text in a terminal."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        shell = None
-    else:
-        shell = get_ipython()
-    if shell is None:
+    # A notebook has imported IPython; anyone else need not have it.
+    ipython = sys.modules.get("IPython")
+    if ipython is None or ipython.get_ipython() is None:
         print(bundle["text/plain"])
-        return
-    from IPython.display import display as show
+    else:
+        from IPython.display import display as show
 
-    show(bundle, raw=True)
+        show(bundle, raw=True)
 
 
 def glue(key: str, value: float | int | str) -> None:
@@ -120,10 +115,8 @@ def glue(key: str, value: float | int | str) -> None:
 
     Parameters
     ----------
-    key
-        Name to refer to, unique in the chapter.
-    value
-        A number or a text.
+    key, value
+        Name to refer to, unique in the chapter, and a number or a text.
 
     Raises
     ------
@@ -132,7 +125,7 @@ def glue(key: str, value: float | int | str) -> None:
     """
     if not isinstance(value, str):
         number = _checks.number("value", value)
-        value = int(number) if float(number).is_integer() and isinstance(value, int) else number
+        value = value if isinstance(value, int) else number
     # myst-nb's own helper does the same, but importing it costs seconds in every kernel.
     mime = "application/papermill.record/"
     from IPython.display import display as show

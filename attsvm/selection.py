@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from attsvm import _checks
 from attsvm._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from attsvm.errors import ArgumentError
-from attsvm.problem import AttentionProblem
+from attsvm.problem import AttentionProblem, require_axes
 
 if TYPE_CHECKING:
-    from attsvm.svm import Certified, GeneralSolution, Solution
+    from attsvm.svm import GeneralSolution, Solution
 
 __all__ = [
     "ACCEPTANCE_RULES",
@@ -61,7 +61,7 @@ def selected_tokens(attention: ArrayLike) -> IntArray:
     Parameters
     ----------
     attention
-        (…, n, T) weights; the last record of a trajectory.
+        (…, n, T) weights.
 
     Returns
     -------
@@ -81,10 +81,8 @@ def selected_sets(attention: ArrayLike, threshold: float = 1e-3) -> BoolArray:
 
     Parameters
     ----------
-    attention
-        (…, n, T) weights.
-    threshold
-        The published experiment uses 10⁻³.
+    attention, threshold
+        (…, n, T) weights; the published experiment's threshold is 10⁻³.
 
     Returns
     -------
@@ -117,17 +115,14 @@ def acceptance(
     The rules, applied to the attention weights s of the last iteration (Section 6):
 
     - "no label −1": all labels of the instance are +1;
-    - "grey zone": some weight lies in (dropped, selected], so that it is neither clearly kept nor
-      clearly gone;
+    - "grey zone": some weight lies in (dropped, selected], neither clearly kept nor clearly gone;
     - "finite solution": no weight of the instance is at most `dropped`, so that nothing is left out
       and there is no direction to diverge in.
 
     Parameters
     ----------
-    problem
-        Instances along one leading axis.
-    attention
-        (instances, n, T) weights.
+    problem, attention
+        Instances along one leading axis, and weights (instances, n, T).
     selected, dropped
         Ends of the grey zone, 0 < dropped ≤ selected < 1.  With equal ends there is none.
     rules
@@ -144,10 +139,7 @@ def acceptance(
     ArgumentError
         If shapes do not fit, thresholds are out of order, or a rule is unknown.
     """
-    if len(problem.batch_shape) != 1:
-        raise ArgumentError(
-            "problem", "instances along one leading axis", f"batch shape {problem.batch_shape}"
-        )
+    require_axes(problem, 1)
     weights = _checks.array("attention", attention, shape=(len(problem), problem.n, problem.T))
     high = _checks.number("selected", selected, above=0.0, below=1.0)
     low = _checks.number("dropped", dropped, above=0.0, at_most=high)
@@ -196,10 +188,8 @@ def locally_optimal(
 
     Parameters
     ----------
-    problem
-        One instance or many, leading axes ….
-    selected
-        (…, n), the selected tokens α.
+    problem, selected
+        One instance or many, leading axes …, and its selected tokens α (…, n).
     support
         (…, n, T), True for support tokens (`Solution.support`).
 
@@ -231,12 +221,10 @@ def convergence_types(
 
     Parameters
     ----------
-    problem
-        Instances along one leading axis.
-    selected
-        (instances, n), selected tokens.
+    problem, selected
+        Instances along one leading axis, and their selected tokens (instances, n).
     solutions
-        Their SVM solutions, one for each instance.
+        The SVM solutions of these, one for each instance.
 
     Returns
     -------
@@ -248,24 +236,14 @@ def convergence_types(
     ArgumentError
         If the problem is a single instance or the numbers of instances differ.
     """
-    if len(problem.batch_shape) != 1:
-        raise ArgumentError(
-            "problem", "instances along one leading axis", f"batch shape {problem.batch_shape}"
-        )
+    require_axes(problem, 1)
     if len(solutions) != len(problem):
         raise ArgumentError("solutions", f"{len(problem)} solutions", str(len(solutions)))
-    chosen = _checks.integers(
-        "selected", selected, shape=(len(problem), problem.n), low=0, high=problem.T
-    )
     solved = np.array([s.solved for s in solutions])
-    support = np.stack(
-        [
-            s.support() if ok else np.zeros((problem.n, problem.T), dtype=bool)
-            for s, ok in zip(solutions, solved, strict=True)
-        ]
-    )
-    optimal = (chosen == optimal_tokens(problem)).all(-1)
-    local = locally_optimal(problem, chosen, support).all(-1)
+    none = np.zeros((problem.n, problem.T), dtype=bool)
+    support = np.stack([s.support() if s.solved else none for s in solutions])
+    local = locally_optimal(problem, selected, support).all(-1)
+    optimal = (np.asarray(selected) == optimal_tokens(problem)).all(-1)
     kinds = np.where(optimal, "global", np.where(local, "local", "not local"))
     return np.where(solved, kinds, "unsolved")
 
@@ -289,15 +267,12 @@ def fates(*solutions: Sequence[Solution | GeneralSolution | None]) -> list[str]:
     """
     if len({len(s) for s in solutions}) > 1:
         raise ArgumentError("solutions", "lists of equal length", str([len(s) for s in solutions]))
+    # Gen-SVM has a finite part beside the solution itself, with a status of its own.
+    parts = [[(s, getattr(s, "finite", s)) if s else () for s in column] for column in solutions]
     return [
-        next((str(p.status) for one in group if one for p in _parts(one) if not p.solved), "kept")
-        for group in zip(*solutions, strict=True)
+        next((str(part.status) for pair in row for part in pair if not part.solved), "kept")
+        for row in zip(*parts, strict=True)
     ]
-
-
-def _parts(solution: Solution | GeneralSolution) -> tuple[Certified, Certified]:
-    """What has a status of its own: Gen-SVM has a finite part beside the solution itself."""
-    return solution, getattr(solution, "finite", solution)
 
 
 class Ledger:
@@ -333,9 +308,8 @@ class Ledger:
             if not fate:
                 raise ArgumentError("fates", "a word for every seed", f"nothing for seed {seed}")
             if row.setdefault(seed, fate) != fate:
-                raise ArgumentError(
-                    "fates", f"one fate for seed {seed} of {label!r}", f"{row[seed]} and {fate}"
-                )
+                expected = f"one fate for seed {seed} of {label!r}"
+                raise ArgumentError("fates", expected, f"{row[seed]} and {fate}")
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Number of seeds by row and fate, "kept" first."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import ArgumentError
 from attsvm.heads import QuadraticHead
 from attsvm.problem import AttentionProblem
@@ -13,7 +13,7 @@ from attsvm.problem import AttentionProblem
 __all__ = ["optimal_attention", "project"]
 
 
-def project(points: ArrayLike) -> NDArray[np.float64]:
+def project(points: ArrayLike) -> FloatArray:
     """Euclidean projection onto the simplex {s ≥ 0, Σ s = 1}, along the last axis.
 
     The projection is max(y − θ, 0) with the one θ that makes the sum 1.  With y sorted in falling
@@ -28,7 +28,7 @@ def project(points: ArrayLike) -> NDArray[np.float64]:
     Raises
     ------
     ArgumentError
-        If a number is not finite or there is no axis to project along.
+        If a number is not finite or there is none.
     """
     y = _checks.array("points", points)
     if y.ndim < 1 or 0 in y.shape:
@@ -41,7 +41,7 @@ def project(points: ArrayLike) -> NDArray[np.float64]:
     return np.maximum(y - np.take_along_axis(level, last, -1), 0.0)
 
 
-def optimal_attention(problem: AttentionProblem) -> NDArray[np.float64]:
+def optimal_attention(problem: AttentionProblem) -> FloatArray:
     """The attention weights of least loss, for the quadratic head and orthonormal tokens.
 
     With orthonormal tokens and Y = +1 the margin h(X's) is γ's − λ‖s‖² with γ = X v, which the

@@ -33,8 +33,6 @@ from torch import Tensor
 
 from attsvm.descent._layer import Layer
 
-__all__ = ["EPSILON", "LogitGradient", "exact", "logistic", "published", "softmax"]
-
 # The authors' constant: added to every gradient norm, and the ridge of their (K, Q) run.
 EPSILON = 2.22e-16
 
@@ -74,14 +72,7 @@ def softmax(logits: Tensor) -> Tensor:
 def published(layer: Layer, logits: Tensor, optimum: Tensor | None = None) -> LogitGradient:
     """The authors' arithmetic: softmax forward, softmax backward, as autograd computes them.
 
-    Parameters
-    ----------
-    layer
-        The data.
-    logits
-        a = X W z, (B, n, T), −∞ at absent tokens.
-    optimum
-        L* (B,): also return L − L*, by subtraction.
+    From the logits a = X W z (B, n, T), −∞ at absent tokens; given L* (B,) also L − L*.
     """
     s = softmax(logits)
     margin, slope = layer.answer(layer.mix(s))
@@ -95,15 +86,8 @@ def published(layer: Layer, logits: Tensor, optimum: Tensor | None = None) -> Lo
 def exact(layer: Layer, logits: Tensor, optimum: Tensor | None = None) -> LogitGradient:
     """The same gradient without cancellation or underflow, scaled by one factor per instance.
 
-    Parameters
-    ----------
-    layer
-        The data.
-    logits
-        a = X W z, (B, n, T), −∞ at absent tokens.
-    optimum
-        For the linear head the best score max_t γ_it, (B, n): return L − L* free of cancellation.
-        For other heads L* (B,): L − L* by subtraction.
+    For the linear head `optimum` is the best score max_t γ_it (B, n), and L − L* is as exact; for
+    other heads it is L* (B,), which is subtracted.
     """
     height, top = logits.max(-1, keepdim=True)
     relative = logits - height

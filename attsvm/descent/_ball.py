@@ -9,8 +9,6 @@ from scipy.optimize import brentq
 
 from attsvm._typing import FloatArray as Array
 
-__all__ = ["minimize_over_ball"]
-
 
 def _model_minimizer(values: Array, vectors: Array, linear: Array, radius: float) -> Array:
     """argmin of linear'y + ½ y'Hy over ‖y‖ ≤ radius, H = vectors diag(values) vectors'.
@@ -50,7 +48,7 @@ def _on_sphere(x: Array, gradient: Array, hessian: Array) -> tuple[Array, Array]
     """Gradient and Hessian of the function along the sphere through x.
 
     With the multiplier μ = −gradient'x/‖x‖² and the tangent projection P: P gradient and
-    P (H + μ) P.  The radial direction, which a step along the sphere does not take, is made stiff.
+    P (H + μ) P, made stiff in the radial direction, which a step along the sphere does not take.
     """
     unit = x / np.linalg.norm(x)
     mu = -float(gradient @ unit) / float(np.linalg.norm(x))
@@ -70,31 +68,12 @@ def minimize_over_ball(
     tolerance: float,
     iterations: int = 300,
 ) -> tuple[Array, float]:
-    """Minimise over ‖x‖ ≤ radius.
+    """Minimise x ↦ (value, gradient, Hessian) over ‖x‖ ≤ radius; answers x and its residual.
 
     On the boundary, where the function wants to leave the ball, steps go along the sphere; else
     they are ordinary ones, cut at the boundary.  Either way a step minimises a quadratic model over
     a trust region exactly, by eigenvectors, so that saddle points do not hold it; close to a
-    solution it is Newton's step.
-
-    Parameters
-    ----------
-    function
-        x -> value, gradient, Hessian.
-    start
-        Starting point; pulled into the ball if it is outside.
-    radius
-        Radius of the ball.
-    residual
-        (x, gradient) -> how far from optimal, for stopping.
-    tolerance
-        Stop at this residual.
-    iterations
-        At most so many models.
-
-    Returns
-    -------
-    x, residual
+    solution it is Newton's step.  It ends where residual(x, gradient) is at most `tolerance`.
     """
     x = np.array(start, dtype=float)
     norm = float(np.linalg.norm(x))

@@ -1,18 +1,17 @@
-"""The attention layer of a chunk of instances as torch tensors, and its two contractions."""
+"""The attention layer of a chunk of instances as torch tensors, and its two parameterisations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from attsvm._typing import ArrayLike
 from attsvm.heads import Head, LinearHead
 from attsvm.problem import AttentionProblem
-
-__all__ = ["Layer"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ class Layer:
     def of(cls, problem: AttentionProblem, device: torch.device) -> Layer:
         """Copy a problem with exactly one instance axis to `device`."""
 
-        def convert(value: Any) -> Tensor:
+        def convert(value: ArrayLike) -> Tensor:
             return torch.tensor(np.ascontiguousarray(value), device=device)
 
         absent = None if problem.mask is None else convert(~problem.mask)
@@ -59,10 +58,8 @@ class Layer:
             scores = convert(gamma)
             if absent is not None:
                 scores.masked_fill_(absent, 0.0)
-        tokens = convert(problem.tokens)
-        B, n, T, d = tokens.shape
         return cls(
-            tokens=tokens.view(B * n, T, d),
+            tokens=convert(problem.tokens).flatten(0, 1),
             queries=convert(problem.queries),
             labels=convert(problem.labels),
             head=problem.head.to(convert),
@@ -81,8 +78,9 @@ class Layer:
         B, n, T = weights.shape
         return torch.bmm(weights.view(B * n, 1, T), self.tokens).view(B, n, -1)
 
-    def hide(self, logits: Tensor) -> Tensor:
-        """Give absent tokens the logit −∞, in place."""
+    def logits(self, keys: Tensor) -> Tensor:
+        """x_it'u_i for u = W z (B, d, n): (B, n, T), −∞ at absent tokens."""
+        logits = self.along(keys.mT)
         return logits if self.absent is None else logits.masked_fill_(self.absent, -torch.inf)
 
     def answer(self, output: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,3 +93,47 @@ class Layer:
         if self.scores is not None:
             return (attention * self.scores).sum(-1)
         return self.labels * self.head.value(self.mix(attention))
+
+
+class Full:
+    """W (B, d, d) itself: ∇_W L = Σ_i (X_i'p_i) z_i'."""
+
+    def __init__(self, W: Tensor) -> None:
+        self.arrays = [W]
+
+    def logits(self, layer: Layer) -> Tensor:
+        """a = X W z (B, n, T)."""
+        return layer.logits(torch.bmm(self.arrays[0], layer.queries.mT))
+
+    def gradients(self, layer: Layer, p: Tensor) -> list[Tensor]:
+        """One gradient for each array, from p = ∂L/∂a (B, n, T) at the last `logits` call."""
+        return [torch.bmm(layer.mix(p).mT, layer.queries)]
+
+    def matrix(self) -> Tensor:
+        """W."""
+        return self.arrays[0]
+
+
+class Factored:
+    """K and Q (B, d, m), as `Full`: ∇_K L = ∇_W L Q, ∇_Q L = (∇_W L)'K, and W is never formed."""
+
+    def __init__(self, K: Tensor, Q: Tensor) -> None:
+        self.arrays = [K, Q]
+        self._queries = K[:, :0]
+
+    def logits(self, layer: Layer) -> Tensor:
+        K, Q = self.arrays
+        self._queries = torch.bmm(layer.queries, Q)
+        return layer.logits(torch.bmm(K, self._queries.mT))
+
+    def gradients(self, layer: Layer, p: Tensor) -> list[Tensor]:
+        mixed = layer.mix(p)
+        onto = torch.bmm(mixed, self.arrays[0])
+        return [torch.bmm(mixed.mT, self._queries), torch.bmm(layer.queries.mT, onto)]
+
+    def matrix(self) -> Tensor:
+        K, Q = self.arrays
+        return torch.bmm(K, Q.mT)
+
+
+Weights: TypeAlias = Full | Factored

@@ -14,10 +14,7 @@ from attsvm._typing import FloatArray as Array
 from attsvm.descent._ball import minimize_over_ball
 from attsvm.descent._path_loss import LogGap
 from attsvm.errors import ArgumentError
-from attsvm.heads import LinearHead
-from attsvm.problem import AttentionProblem
-
-__all__ = ["RegularizationPath", "regularization_path"]
+from attsvm.problem import AttentionProblem, linear_head
 
 Loss: TypeAlias = Callable[[Array], tuple[float, Array, Array]]
 Norm: TypeAlias = Literal["fro", "nuc"]
@@ -76,8 +73,7 @@ class _Factors:
 
     def __init__(self, loss: Loss, shape: tuple[int, int]) -> None:
         self._loss = loss
-        self._p, self._q = shape
-        self._m = min(shape)
+        (self._p, self._q), self._m = shape, min(shape)
 
     def split(self, x: Array) -> tuple[Array, Array]:
         stacked = x.reshape(-1, self._m)
@@ -93,15 +89,10 @@ class _Factors:
         phi, G, inner = self._loss(K @ Q.T)
         gradient = np.concatenate([(G @ Q).ravel(), (G.T @ K).ravel()])
         # dC = dK Q' + K dQ': the Jacobian (p q, p m + q m).
-        jacobian = np.concatenate(
-            [
-                np.einsum("ik,jl->ijkl", np.eye(p), Q).reshape(p * q, p * m),
-                np.einsum("il,jk->ijkl", K, np.eye(q)).reshape(p * q, q * m),
-            ],
-            axis=1,
-        )
+        by_Q = np.einsum("il,jk->ijkl", K, np.eye(q)).reshape(p * q, q * m)
+        jacobian = np.concatenate([np.kron(np.eye(p), Q), by_Q], axis=1)
         hessian = jacobian.T @ inner @ jacobian
-        bend = np.einsum("ij,kl->ikjl", G, np.eye(m)).reshape(p * m, q * m)
+        bend = np.kron(G, np.eye(m))
         hessian[: p * m, p * m :] += bend
         hessian[p * m :, : p * m] += bend.T
         # φ is constant along rotations (K A, Q A) of the factors.  Their curvature is zero only at
@@ -112,9 +103,8 @@ class _Factors:
 
     def _rotations(self, K: Array, Q: Array) -> Array:
         """An orthonormal basis of {(K A, Q A): A skew}, the directions that leave K Q' alone."""
-        m = self._m
         stacked = np.concatenate([K, Q])
-        i, j = np.triu_indices(m, 1)
+        i, j = np.triu_indices(self._m, 1)
         moves = np.zeros((len(i), *stacked.shape))
         each = np.arange(len(i))
         moves[each, :, i] = -stacked[:, j].T
@@ -137,26 +127,24 @@ def _solve_one(
 ) -> tuple[Array, float]:
     """Minimise over one ball from one start C; answers C and its residual."""
     shape = start.shape
-    if norm == "fro":
-
-        def euclidean(x: Array) -> tuple[float, Array, Array]:
-            value, gradient, hessian = loss(x.reshape(shape))
-            return value, gradient.ravel(), hessian
-
-        x, residual = minimize_over_ball(
-            euclidean, start.ravel(), radius, lambda x, g: _angle(x, g, radius), tolerance
-        )
-        return x.reshape(shape), residual
-
     factors = _Factors(loss, shape)
+
+    def euclidean(x: Array) -> tuple[float, Array, Array]:
+        value, gradient, hessian = loss(x.reshape(shape))
+        return value, gradient.ravel(), hessian
+
+    def angle(x: Array, gradient: Array) -> float:
+        return _angle(x, gradient, radius)
 
     def gap(x: Array, _: Array) -> float:
         C = factors.product(x)
         return _frank_wolfe(C, loss(C)[1], radius)
 
-    x, residual = minimize_over_ball(
-        factors, factors.balanced(start), float(np.sqrt(2.0 * radius)), gap, tolerance
-    )
+    if norm == "fro":
+        x, residual = minimize_over_ball(euclidean, start.ravel(), radius, angle, tolerance)
+        return x.reshape(shape), residual
+    within = float(np.sqrt(2.0 * radius))
+    x, residual = minimize_over_ball(factors, factors.balanced(start), within, gap, tolerance)
     return factors.product(x), residual
 
 
@@ -191,21 +179,12 @@ def regularization_path(
     tolerance
         Residual to reach; see `RegularizationPath`.
 
-    Returns
-    -------
-    RegularizationPath
-
     Raises
     ------
     ArgumentError
         If the problem has instance axes or another head, or radii are not positive and increasing.
     """
-    if not isinstance(problem, AttentionProblem):
-        raise ArgumentError("problem", "an AttentionProblem", type(problem).__name__)
-    if problem.batch_shape:
-        raise ArgumentError("problem", "a single instance", f"instance axes {problem.batch_shape}")
-    if not isinstance(problem.head, LinearHead):
-        raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
+    linear_head(problem, axes=0)
     _checks.choice("norm", norm, ("fro", "nuc"))
     tolerance = _checks.positive("tolerance", tolerance)
     R = _checks.array("radii", radii, ndim=1)
@@ -214,9 +193,8 @@ def regularization_path(
     d = problem.d
     loss = LogGap(problem)
     if loss.constant:
-        return RegularizationPath(
-            R, np.zeros((len(R), d, d)), norm, np.full(len(R), -np.inf), np.zeros(len(R))
-        )
+        nothing = np.zeros(len(R))
+        return RegularizationPath(R, np.zeros((len(R), d, d)), norm, nothing - np.inf, nothing)
     given = [loss.coordinates(_checks.array("starts", W, shape=(d, d))) for W in starts]
     directions = [C / np.linalg.norm(C, norm) for C in given if np.any(C)]
     # At W = 0 the steepest direction is where the path begins.

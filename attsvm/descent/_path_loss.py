@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
+from attsvm._linalg import span
 from attsvm._typing import FloatArray as Array
 from attsvm.metrics._log_gap import log_excess
 from attsvm.problem import AttentionProblem
-
-__all__ = ["LogGap"]
 
 
 class LogGap:
@@ -31,11 +32,6 @@ class LogGap:
 
     `limit` is what φ tends to where the optimal tokens win by large margins,
     log Σ_i σ(−γ_i,opt) Σ_t Δ_it exp(a_it − a_i,opt) / n, which is convex.
-
-    Attributes
-    ----------
-    left, right
-        U (d, p) and V (d, q).
     """
 
     def __init__(self, problem: AttentionProblem) -> None:
@@ -51,26 +47,18 @@ class LogGap:
         self._exists = exists
         differences = problem.tokens - problem.tokens[rows, best][:, None]
         differences[~exists] = 0.0
-        self.left = _span(differences.reshape(n * T, -1))
-        self.right = _span(problem.queries)
-        self._tokens = differences @ self.left
-        self._queries = problem.queries @ self.right
-        p, q = self.left.shape[1], self.right.shape[1]
+        self._left = span(differences.reshape(n * T, -1))  # U (d, p)
+        self._right = span(problem.queries)  # V (d, q)
+        self.shape = self._left.shape[1], self._right.shape[1]
+        tokens, queries = differences @ self._left, problem.queries @ self._right
         # a_it = <features_it, C>.
-        self._features = (self._tokens[..., :, None] * self._queries[:, None, None, :]).reshape(
-            n, T, p * q
-        )
+        products = tokens[..., :, None] * queries[:, None, None, :]
+        self._features = products.reshape(n, T, math.prod(self.shape))
 
     @property
     def constant(self) -> bool:
         """Whether L is the same for all W: no two scores differ, or no token can be told apart."""
-        flat = not np.isfinite(self._log_delta).any()
-        return flat or self.left.shape[1] == 0 or self.right.shape[1] == 0
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(p, q)."""
-        return self.left.shape[1], self.right.shape[1]
+        return 0 in self.shape or not np.isfinite(self._log_delta).any()
 
     def limit(self, coordinates: Array) -> tuple[float, Array, Array]:
         """The convex limit of φ, its gradient (p, q) and its Hessian (pq, pq) at C (p, q)."""
@@ -111,15 +99,8 @@ class LogGap:
 
     def weights(self, coordinates: Array) -> Array:
         """W = U C V'."""
-        return self.left @ coordinates @ self.right.T
+        return self._left @ coordinates @ self._right.T
 
     def coordinates(self, W: Array) -> Array:
         """C = U'W V, the part of W that matters."""
-        return self.left.T @ W @ self.right
-
-
-def _span(rows: Array) -> Array:
-    """An orthonormal basis (d, rank) of the span of rows (·, d)."""
-    _, values, vectors = np.linalg.svd(rows, full_matrices=False)
-    keep = values > 1e-12 * max(values[0], np.finfo(float).tiny)
-    return vectors[keep].T
+        return self._left.T @ W @ self._right

@@ -13,8 +13,6 @@ from attsvm._typing import ArrayLike, FloatArray, IntArray
 from attsvm.descent._start import State
 from attsvm.errors import ArgumentError
 
-__all__ = ["Measure", "Record", "Recorder", "Snapshot", "Trajectory", "at", "checked_keep", "every"]
-
 Record: TypeAlias = Callable[[int], bool] | Iterable[int]
 
 # What `keep` may name.
@@ -32,7 +30,7 @@ def every(step: int) -> Callable[[int], bool]:
     Returns
     -------
     callable
-        The predicate, for `record` of `train`.
+        For `record` of `train`.
 
     Raises
     ------
@@ -54,24 +52,14 @@ def at(iterations: Iterable[int]) -> Callable[[int], bool]:
     Returns
     -------
     callable
-        The predicate, for `record` of `train`.
+        For `record` of `train`.
 
     Raises
     ------
     ArgumentError
         If an entry is not a whole number, or is negative.
     """
-    return _whole("iterations", iterations, low=0).__contains__
-
-
-def _whole(name: str, values: Iterable[int], low: int, high: int | None = None) -> set[int]:
-    """Whole numbers in [low, high); there may be none."""
-    listed = list(values)
-    return (
-        set(_checks.integers(name, listed, low=low, high=high).ravel().tolist())
-        if listed
-        else set()
-    )
+    return {_checks.integer("iterations", k, low=0) for k in iterations}.__contains__
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,21 +139,14 @@ class Recorder:
 
     The run goes from iteration `start` to `stop`.  The start itself is recorded only where it is
     iteration 0: a continued run recorded it before.
-
-    Raises
-    ------
-    ArgumentError
-        If `record` is not None, a predicate, or whole numbers within the run.
     """
 
     def __init__(self, record: Record | None, start: int, stop: int, instances: int) -> None:
-        chosen: set[int] = set()
         if callable(record):
-            chosen = {k for k in range(start, stop + 1) if record(k)}
-            if start > 0:
-                chosen.discard(start)
-        elif record is not None:
-            chosen = _whole("record", record, low=start, high=stop + 1)
+            chosen = {k for k in range(start, stop + 1) if record(k) and (k > start or k == 0)}
+        else:
+            given = () if record is None else record
+            chosen = {_checks.integer("record", k, low=start, high=stop + 1) for k in given}
         self.iterations = np.array(sorted(chosen | {stop}), dtype=np.int64)
         self._row = {int(k): row for row, k in enumerate(self.iterations)}
         self._instances = instances
@@ -176,16 +157,10 @@ class Recorder:
         return iteration in self._row
 
     def put(self, name: str, iteration: int, instances: slice, value: ArrayLike) -> None:
-        """Store the value (B, …) of one quantity of one chunk.
-
-        Raises
-        ------
-        ArgumentError
-            If a measure answers without the leading instance axis or with changing shape.
-        """
+        """Store the value (B, …) of one quantity of one chunk."""
         value = np.asarray(value)
         count = instances.stop - instances.start
-        if value.ndim == 0 or value.shape[0] != count:
+        if value.shape[:1] != (count,):
             expected = f"{name}: a leading axis of {count}"
             raise ArgumentError("measure", expected, f"shape {value.shape}")
         if name not in self._kept:
@@ -198,7 +173,8 @@ class Recorder:
 
     def collected(self, names: Iterable[str], batch: tuple[int, ...]) -> dict[str, FloatArray]:
         """The named quantities with the problem's own batch axes."""
+        kept = {name: self._kept[name] for name in names}
         return {
-            name: self._kept[name].reshape(len(self._row), *batch, *self._kept[name].shape[2:])
-            for name in names
+            name: array.reshape(len(self._row), *batch, *array.shape[2:])
+            for name, array in kept.items()
         }

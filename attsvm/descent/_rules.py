@@ -13,19 +13,15 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["Normalized", "Plain", "Polyak", "Rule"]
-
 Arrays: TypeAlias = list[Tensor]
 
 
 @runtime_checkable
 class Rule(Protocol):
-    """Updates the parameter arrays of B instances in place.
-
-    `needs_gap` says whether `apply` uses the loss above its target.
-    """
+    """Updates the parameter arrays of B instances in place."""
 
     needs_gap: bool
+    """Whether `apply` uses the loss above its target."""
 
     def apply(
         self, step: float, arrays: Arrays, gradients: Arrays, log_scale: Tensor, gap: Tensor | None
@@ -36,12 +32,11 @@ class Rule(Protocol):
         ----------
         step
             The step size η_k.
-        arrays
-            Parameter arrays, [W (B, d, d)] or [K, Q] (B, d, m), to be changed in place.
-        gradients
-            g, one for each array and of its shape, free to be overwritten; ∇L = e^c g.
+        arrays, gradients
+            [W (B, d, d)] or [K, Q] (B, d, m), changed in place, and g for each, free to be
+            overwritten; ∇L = e^c g.
         log_scale
-            c (B,), the natural logarithm of the scale that all gradients of an instance share.
+            c (B,), natural logarithm of the scale that all gradients of an instance share.
         gap
             (B,): the loss above its target is e^c gap.  None unless `needs_gap`.
         """

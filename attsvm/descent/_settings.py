@@ -18,32 +18,18 @@ from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead
 from attsvm.problem import AttentionProblem
 
-__all__ = ["Settings", "StepSize"]
-
 StepSize: TypeAlias = float | Callable[[int], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Arithmetic and step rule of one run, the same for all chunks.
-
-    Attributes
-    ----------
-    logit_gradient
-        `exact` or `published` of the arithmetic.
-    rule, length
-        The step rule and its step size η_k as a function of the iteration.
-    log_ridge
-        log λ, −∞ without a ridge.
-    target
-        What `logit_gradient` needs to give the loss above its target, (B, n) or (B,); or None.
-    """
+    """Arithmetic and step rule of one run, the same for all chunks."""
 
     logit_gradient: Callable[[Layer, Tensor, Tensor | None], _arithmetic.LogitGradient]
     rule: _rules.Rule
-    length: Callable[[int], float]
-    log_ridge: float
-    target: FloatArray | None
+    length: Callable[[int], float]  # η_k
+    log_ridge: float  # log λ, −∞ without a ridge
+    target: FloatArray | None  # what `logit_gradient` needs for the loss above it, (B, n) or (B,)
 
     @classmethod
     def of(
@@ -84,11 +70,10 @@ class Settings:
 def _schedule(step: StepSize, decaying: bool) -> Callable[[int], float]:
     """η_k as a function of the iteration k = 0, 1, …."""
     if not callable(step):
-        size = _checks.positive("step", step)
-        return lambda k: size / math.sqrt(k + 1.0) if decaying else size
+        step = _checks.positive("step", step)
 
     def length(k: int) -> float:
-        size = _checks.number(f"step({k})", step(k), at_least=0.0)
+        size = _checks.number(f"step({k})", step(k), at_least=0.0) if callable(step) else step
         return size / math.sqrt(k + 1.0) if decaying else size
 
     return length

@@ -12,24 +12,20 @@ from attsvm import _checks
 from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import ArgumentError
 
-__all__ = ["Initial", "State", "random_weights", "starting_state"]
-
 # Sets the stream of weights apart from any other use of the same seed, above all the data's.
 _STREAM = 0x5757
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that is needed to go on: iteration count and parameters.
+    """All that is needed to go on.
 
     Attributes
     ----------
     iteration
         Updates made so far.
-    W
-        (…, d, d), or None for a run in (K, Q).
-    K, Q
-        (…, d, m) each, or None for a run in W.
+    W, K, Q
+        (…, d, d), or (…, d, m) each; None what the run has not.
     """
 
     iteration: int
@@ -45,8 +41,8 @@ class State:
     @property
     def arrays(self) -> dict[str, FloatArray]:
         """The parameters by name."""
-        named = {"W": self.W, "K": self.K, "Q": self.Q}
-        return {name: value for name, value in named.items() if value is not None}
+        named = ((name, getattr(self, name)) for name in ("W", "K", "Q"))
+        return {name: value for name, value in named if value is not None}
 
 
 # What `train` can start from: W, a pair (K, Q), or the state of an earlier run.
@@ -99,13 +95,7 @@ def starting_state(
     initial: Initial | None,
     seeds: int | ArrayLike | None,
 ) -> State:
-    """Turn `initial`, `seeds` and `width` of `train` into a state with all batch axes.
-
-    Raises
-    ------
-    ArgumentError
-        If they contradict each other or do not fit the problem.
-    """
+    """Turn `initial`, `seeds` and `width` of `train` into a state with all batch axes."""
     if initial is not None and seeds is not None:
         raise ArgumentError("seeds", "no seeds where initial weights are given", "both")
     if parameterization == "W" and width is not None:

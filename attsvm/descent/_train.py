@@ -15,15 +15,12 @@ from torch import Tensor
 from attsvm import _checks
 from attsvm._typing import ArrayLike, FloatArray
 from attsvm.descent import _arithmetic, _rules
-from attsvm.descent._layer import Layer
+from attsvm.descent._layer import Factored, Full, Layer, Weights
 from attsvm.descent._records import Measure, Record, Recorder, Snapshot, Trajectory, checked_keep
 from attsvm.descent._settings import Settings, StepSize
 from attsvm.descent._start import Initial, State, starting_state
-from attsvm.descent._weights import Factored, Full, Weights
 from attsvm.errors import ArgumentError, AttsvmError
 from attsvm.problem import AttentionProblem
-
-__all__ = ["DivergedError", "train"]
 
 # Token numbers of one chunk: its tensors then stay in the second-level cache.
 _CHUNK_NUMBERS = 100_000
@@ -108,10 +105,6 @@ def train(
     chunk
         Instances to work on at a time; None chooses.  Results are the same bit for bit.
 
-    Returns
-    -------
-    Trajectory
-
     Raises
     ------
     ArgumentError
@@ -163,18 +156,14 @@ def _flatten(problem: AttentionProblem) -> AttentionProblem:
     batch = problem.batch_shape
     if len(batch) == 1:
         return problem
-    count = int(np.prod(batch))
-    head = problem.head
-    if head.batch_shape or not batch:
-        # A single instance gets the axis too: products then round as they do in a batch.
-        head = head.to(lambda p: p.reshape(count, *p.shape[len(batch) :]))
-    return AttentionProblem(
-        tokens=problem.tokens.reshape(count, *problem.tokens.shape[-3:]),
-        queries=problem.queries.reshape(count, *problem.queries.shape[-2:]),
-        labels=problem.labels.reshape(count, problem.n),
-        head=head,
-        mask=None if problem.mask is None else problem.mask.reshape(count, problem.n, problem.T),
-    )
+    count = math.prod(batch)
+
+    def flat(array: np.ndarray) -> np.ndarray:
+        return array.reshape(count, *array.shape[len(batch) :])
+
+    # A single instance gets the axis too, and its head: products then round as they do in a batch.
+    shared = batch and not problem.head.batch_shape
+    return problem.mapped(flat, problem.head if shared else problem.head.to(flat))
 
 
 def _bar(shown: bool, total: int) -> Any:
@@ -264,13 +253,12 @@ class _Run:
         }
         for name in self.keep:
             self.recorder.put(name, iteration, rows, made[name]().cpu().numpy())
-        if not self.measures:
-            return
-        factors = ("K", "Q") if isinstance(weights, Factored) else ()
-        copies = {n: made[n]().cpu().numpy().copy() for n in ("W", "logits", "attention", *factors)}
-        snapshot = Snapshot(iteration, rows, **copies)
-        for name, function in self.measures.items():
-            self.recorder.put(name, iteration, rows, function(snapshot))
+        if self.measures:
+            names = ["W", "logits", "attention"] + ["K", "Q"] * isinstance(weights, Factored)
+            copies = {name: made[name]().cpu().numpy().copy() for name in names}
+            snapshot = Snapshot(iteration, rows, **copies)
+            for name, function in self.measures.items():
+                self.recorder.put(name, iteration, rows, function(snapshot))
 
     def _log_norm(self, layer: Layer, weights: Weights, logits: Tensor) -> Tensor:
         """log ‖∇L‖ over all parameter arrays together."""

@@ -7,16 +7,7 @@ every draw) and a text that states the finding for those who do not see it.
 
 from __future__ import annotations
 
-from attsvm.figures._curves import (
-    authors,
-    band,
-    curves,
-    dotted,
-    line,
-    points,
-    shares,
-    summarise,
-)
+from attsvm.figures._curves import authors, band, curves, dotted, line, points, shares, summarise
 from attsvm.figures._instances import instances
 from attsvm.figures._plane import boundary, path, ray, tokens
 from attsvm.figures._publish import publish
@@ -32,26 +23,7 @@ from attsvm.figures._style import (
 )
 
 __all__ = [
-    "AS_PUBLISHED",
-    "COLOURS",
-    "MARKERS",
-    "arithmetic_legend",
-    "authors",
-    "band",
-    "boundary",
-    "curves",
-    "dotted",
-    "grid",
-    "instances",
-    "key",
-    "line",
-    "panel",
-    "path",
-    "points",
-    "publish",
-    "ray",
-    "shares",
-    "summarise",
-    "tokens",
-    "use_style",
-]
+    "AS_PUBLISHED", "COLOURS", "MARKERS", "arithmetic_legend", "authors", "band", "boundary",
+    "curves", "dotted", "grid", "instances", "key", "line", "panel", "path", "points", "publish",
+    "ray", "shares", "summarise", "tokens", "use_style",
+]  # fmt: skip

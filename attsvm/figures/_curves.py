@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from attsvm._typing import ArrayLike
 from attsvm.errors import ArgumentError
 from attsvm.figures._style import AS_PUBLISHED, COLOURS, MARKERS
 from attsvm.metrics import wilson_interval
@@ -24,10 +24,8 @@ def summarise(
 
     Parameters
     ----------
-    table
-        Tidy table.
-    by
-        Columns that name a point of a curve.
+    table, by
+        Tidy table, and its columns that name a point of a curve.
     value
         The column to average, or several, one below the other in the result.  A column of truth
         values becomes a share, with Wilson's interval.
@@ -44,8 +42,7 @@ def summarise(
     Raises
     ------
     ArgumentError
-        If a column is missing or a value is not finite, or not positive where its logarithm is
-        averaged.
+        If a column is missing, or a value is not finite, or not positive for `geometric`.
     """
     if not isinstance(value, str):
         import pandas as pd
@@ -53,16 +50,13 @@ def summarise(
         return pd.concat([summarise(table, by, each, geometric) for each in value])
     if lost := {*by, value} - set(table.columns):
         raise ArgumentError("table", f"columns {sorted({*by, value})}", f"no {sorted(lost)}")
-    share = table[value].dtype.kind == "b"
-    if share:
-        table = table.assign(**{value: table[value].astype(float)})
-    if not np.isfinite(table[value].to_numpy(dtype=float)).all():
+    share, values = table[value].dtype.kind == "b", table[value].astype(float)
+    if not np.isfinite(values).all():
         raise ArgumentError("table", f"finite values of {value}", "NaN or infinity")
-    if geometric:
-        if not (table[value] > 0).all():
-            raise ArgumentError("table", f"positive values of {value}", f"{table[value].min():g}")
-        table = table.assign(**{value: np.log(table[value])})
-    grouped = table.groupby(list(by), sort=False)[value]
+    if geometric and not (values > 0).all():
+        raise ArgumentError("table", f"positive values of {value}", f"{values.min():g}")
+    values = np.log(values) if geometric else values
+    grouped = table.assign(**{value: values}).groupby(list(by), sort=False)[value]
     result = grouped.agg(mean="mean", std="std", instances="count").reset_index()
     result["std"] = result["std"].fillna(0.0)
     result["sem"] = result["std"] / np.sqrt(result["instances"])
@@ -83,10 +77,8 @@ def shares(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    table
-        Tidy table.
-    by
-        Columns that name a point of a curve.
+    table, by
+        As for `summarise`.
     value
         A column of truth values.
 
@@ -120,16 +112,10 @@ def band(
 
     Parameters
     ----------
-    ax
-        Where to draw.
-    summary
-        Rows of one curve, from `summarise`.
-    x
-        Column of the horizontal axis.
-    label
-        Text of the legend.
-    colour
-        A name from `COLOURS`.
+    ax, label, colour
+        Panel, text of the legend, a name from `COLOURS`.
+    summary, x
+        Rows of one curve, from `summarise`, and their column of the horizontal axis.
     published
         Whether this is the published protocol (drawn dashed, without a band's fill).
     spread
@@ -142,13 +128,12 @@ def band(
     # Groups come in the order in which instances first fell into them, which need not be that of x.
     summary = summary.sort_values(x)
     at, mean = summary[x].to_numpy(), summary["mean"].to_numpy()
-    look: dict[str, Any] = dict(
-        color=COLOURS[colour], marker=MARKERS[colour] if marker is None else marker, label=label
-    )
     if spread == "std":
         low, high = mean - summary["std"].to_numpy(), mean + summary["std"].to_numpy()
     else:
         low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
+    marker = MARKERS[colour] if marker is None else marker
+    look: dict[str, Any] = dict(color=COLOURS[colour], marker=marker, label=label)
     every = max(1, len(at) // 8)
     if published:
         ax.plot(at, mean, **look, **AS_PUBLISHED, markevery=every)
@@ -175,18 +160,13 @@ def curves(
 
     Parameters
     ----------
-    ax
-        Where to draw.
-    summary
-        Rows of all curves, and of others, from `summarise` or `shares`.
-    x
-        Column of the horizontal axis.
-    by
-        The column, or columns, that tell the curves apart.
+    ax, x, spread
+        As for `band`.
+    summary, by
+        Rows of all curves, and of others, from `summarise` or `shares`, and the column or columns
+        that tell the curves apart.
     lines
         Value of ``by`` (a tuple for several columns) → text of the legend, or None, and colour.
-    spread
-        As for `band`.
     arithmetic
         A column with the words "exact" and "published": the published rows are drawn dashed and
         called "…, as published".  Without it all rows of a curve are certified.
@@ -198,24 +178,20 @@ def curves(
     ArgumentError
         If there is no row for a line, or a curve has two rows at one place.
     """
-    columns = [by] if isinstance(by, str) else list(by)
+    if floor is not None:
+        summary = summary.assign(low=summary["low"].clip(lower=floor))
+    groups = dict(list(summary.groupby(by if isinstance(by, str) else list(by), sort=False)))
     for key, (label, colour) in lines.items():
-        wanted: tuple[Hashable, ...] = (key,) if isinstance(by, str) else tuple(key)
-        mine = np.logical_and.reduce(
-            [summary[c] == v for c, v in zip(columns, wanted, strict=True)]
-        )
-        rows = summary[mine]
-        if rows.empty:
-            raise ArgumentError("lines", f"values of {columns} in the table", repr(key))
-        if floor is not None:
-            rows = rows.assign(low=rows["low"].clip(lower=floor))
-        for word in ("exact", "published"):
-            published = arithmetic is not None and word == "published"
-            part = rows if arithmetic is None else rows[rows[arithmetic] == word]
-            if part.empty or (arithmetic is None and word == "published"):
+        if key not in groups:
+            raise ArgumentError("lines", f"values of {by} in the table", repr(key))
+        rows = groups[key]
+        for word in ("exact", "published") if arithmetic else ("exact",):
+            part = rows[rows[arithmetic] == word] if arithmetic else rows
+            if part.empty:
                 continue
             if part[x].duplicated().any():
                 raise ArgumentError("summary", f"one row of {key!r} at each {x}", "several")
+            published = word == "published"
             name = f"{label}, as published" if label and published else label
             band(ax, part, x, label=name, colour=colour, published=published, spread=spread)
 
@@ -234,14 +210,10 @@ def points(
 
     Parameters
     ----------
-    ax
-        Where to draw.
+    ax, colour, label
+        As for `band`.
     x, y
         (points,).
-    colour
-        A name from `COLOURS`.
-    label
-        Text of the legend.
     hollow
         Draw the outline only.
     **options
@@ -266,18 +238,10 @@ def line(
 
     Parameters
     ----------
-    ax
-        Where to draw.
-    x, y
-        (points,).
-    colour
-        A name from `COLOURS`.
-    label
-        Text of the legend.
+    ax, x, y, colour, label, **options
+        As for `points`.
     published
         Whether this is the published protocol (drawn dashed, with open markers).
-    **options
-        Passed on to `matplotlib.axes.Axes.plot`.
     """
     look: dict[str, Any] = {"marker": MARKERS[colour]} | (dict(AS_PUBLISHED) if published else {})
     ax.plot(x, y, color=COLOURS[colour], label=label, **(look | options))
@@ -288,12 +252,8 @@ def authors(ax: Axes, x: ArrayLike, y: ArrayLike, label: str | None = "authors' 
 
     Parameters
     ----------
-    ax
-        Where to draw.
-    x, y
-        (points,).
-    label
-        Text of the legend.
+    ax, x, y, label
+        As for `points`.
     """
     points(ax, x, y, "ink", label, marker=".", ms=6, zorder=5)
 
@@ -309,14 +269,10 @@ def dotted(
 
     Parameters
     ----------
-    ax
-        Where to draw.
+    ax, colour, label
+        As for `band`.
     x, y
         One number: across the whole panel, at this place; both, (points,) each: a line.
-    colour
-        A name from `COLOURS`.
-    label
-        Text of the legend.
     """
     look: dict[str, Any] = dict(color=COLOURS[colour], ls=":", lw=1.3, label=label)
     if x is None:

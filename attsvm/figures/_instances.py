@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from attsvm._typing import FloatArray
 from attsvm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def instances(
     table
         Tidy, as `experiments.run` gives it: columns ``seed``, ``x``, ``by`` and the quantities;
         only instances that count.
-    x
-        The column along which curves run.
+    x, label
+        The column along which curves run, and words for it (by default its name).
     quantities
         Column → words for it.
     by
@@ -49,8 +49,6 @@ def instances(
     log
         Which of ``x`` and the quantities have a logarithmic axis; values that are not positive are
         then left out.
-    label
-        Words for ``x``; the column's name by default.
     note
         A column with a word on each instance and curve, e.g. its type of convergence.
 
@@ -79,13 +77,11 @@ def instances(
         raise ArgumentError("table", f"one row for each seed, {x} and {by}", "several")
     places = _spread(np.unique(table[x].to_numpy(dtype=np.float64)), x in log)
     units = {q: LOG_UNIT if q in log else _unit(table[q].to_numpy(float)) for q in quantities}
-    runs = list(dict.fromkeys(table[by]))
     seeds = sorted(int(s) for s in table["seed"].unique())
     curves: list[dict[str, Any]] = []
-    for run in runs:
-        rows = table[table[by] == run]
+    for run, rows in table.groupby(by, sort=False):
         curve: dict[str, Any] = {"name": str(run), "of": int(rows["seed"].nunique())}
-        curve["mean"], curve["values"] = {}, {}
+        curve |= {"mean": {}, "values": {}}
         for q in quantities:
             wide = rows.pivot(index="seed", columns=x, values=q).reindex(seeds, columns=places)
             values = wide.to_numpy(dtype=float)
@@ -107,16 +103,11 @@ def instances(
         ],
         "total": len(seeds),
     }
-    if note:
-        content["note"] = note
-    return _fitted(content, curves, seeds)
+    return _fitted(content | ({"note": note} if note else {}), curves, seeds)
 
 
 def script(name: str, content: Mapping[str, Any]) -> bytes:
-    """The file that a page loads when a reader opens the view.
-
-    A script and not JSON, because a page opened from disk may load the one and not the other.
-    """
+    """The file that a page loads for the view: no JSON, which a page opened from disk may not."""
     return f"attsvmInstances({json.dumps(name)},{_dense(content)});\n".encode()
 
 
@@ -124,7 +115,7 @@ def _dense(content: Any) -> str:
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def _spread(places: NDArray[np.float64], logarithmic: bool) -> NDArray[np.float64]:
+def _spread(places: FloatArray, logarithmic: bool) -> FloatArray:
     """At most POINTS of the places, the first and the last among them, evenly to the eye."""
     if logarithmic:
         places = places[places > 0]
@@ -135,28 +126,22 @@ def _spread(places: NDArray[np.float64], logarithmic: bool) -> NDArray[np.float6
     return places[np.unique([np.abs(at - target).argmin() for target in targets])]
 
 
-def _unit(values: NDArray[np.float64]) -> float:
+def _unit(values: FloatArray) -> float:
     """A power of ten of about a ten-thousandth of the range."""
     size = float(np.nanmax(values) - np.nanmin(values)) or float(np.nanmax(np.abs(values))) or 1.0
     return float(f"1e{int(np.floor(np.log10(size))) - 4}")
 
 
-def _coded(values: NDArray[np.float64], unit: float, logarithmic: bool) -> list[int | None] | None:
+def _coded(values: FloatArray, unit: float, logarithmic: bool) -> list[int | None] | None:
     """Whole multiples of the unit as differences, or None if there is no value at all."""
     if logarithmic:
         values = np.log10(values, where=values > 0, out=np.full_like(values, np.nan))
     if np.isnan(values).all():
         return None
-    coded: list[int | None] = []
-    last = 0
-    for value in values:
-        if np.isnan(value):
-            coded.append(None)
-            continue
-        whole = round(float(value) / unit)
-        coded.append(whole - last)
-        last = whole
-    return coded
+    given = ~np.isnan(values)
+    whole = np.rint(values[given] / unit).astype(np.int64)
+    steps = iter(np.diff(whole, prepend=0).tolist())
+    return [next(steps) if there else None for there in given]
 
 
 def _fitted(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from attsvm import _checks
+from attsvm._typing import ArrayLike
 from attsvm.figures._style import COLOURS
 
 if TYPE_CHECKING:
@@ -19,16 +19,10 @@ def tokens(ax: Axes, X: ArrayLike, optimal: int, colour: str, label: str = "") -
 
     Parameters
     ----------
-    ax
-        Where to draw.
-    X
-        (T, 2).
-    optimal
-        Index of the optimal token.
-    colour
-        A name from `COLOURS`.
-    label
-        Text of the legend.
+    ax, colour, label
+        Panel, a name from `COLOURS`, text of the legend.
+    X, optimal
+        (T, 2), and the index of the optimal token.
     """
     points = _checks.array("X", X, shape=(None, 2))
     others = np.delete(points, optimal, axis=0)
@@ -42,28 +36,17 @@ def ray(ax: Axes, direction: ArrayLike, colour: str, label: str = "", **options:
 
     Parameters
     ----------
-    ax
-        Where to draw.
+    ax, colour, label
+        As for `tokens`.
     direction
         (2,), not zero.
-    colour
-        A name from `COLOURS`.
-    label
-        Text of the legend.
     **options
         Passed on to `matplotlib.axes.Axes.plot`.
     """
     towards = _checks.array("direction", direction, shape=(2,))
-    length = 1e4 / np.linalg.norm(towards)
+    ends = np.array([[0, 0], 1e4 / np.linalg.norm(towards) * towards])
     look: dict[str, Any] = {"lw": 5, "alpha": 0.28, "solid_capstyle": "butt"} | options
-    ax.plot(
-        *np.array([[0, 0], length * towards]).T,
-        color=COLOURS[colour],
-        label=label,
-        scalex=False,
-        scaley=False,
-        **look,
-    )
+    ax.plot(*ends.T, color=COLOURS[colour], label=label, scalex=False, scaley=False, **look)
 
 
 def boundary(ax: Axes, direction: ArrayLike, through: ArrayLike, colour: str) -> None:
@@ -71,14 +54,10 @@ def boundary(ax: Axes, direction: ArrayLike, through: ArrayLike, colour: str) ->
 
     Parameters
     ----------
-    ax
-        Where to draw.
-    direction
-        (2,), W z.
-    through
-        (2,), a point on the line.
-    colour
-        A name from `COLOURS`.
+    ax, colour
+        As for `tokens`.
+    direction, through
+        (2,) each: W z, and a point on the line.
     """
     normal = _checks.array("direction", direction, shape=(2,))
     point = _checks.array("through", through, shape=(2,))
@@ -92,35 +71,18 @@ def path(ax: Axes, points: ArrayLike, colour: str, every: int, label: str = "") 
 
     Parameters
     ----------
-    ax
-        Where to draw.
-    points
-        (records, 2).
-    colour
-        A name from `COLOURS`.
-    every
-        Records between two arrow heads.
-    label
-        Text of the legend.
+    ax, colour, label
+        As for `tokens`.
+    points, every
+        (records, 2), and how many records lie between two arrow heads.
     """
     steps = _checks.array("points", points, shape=(None, 2))
     ax.plot(*steps.T, color=COLOURS[colour], lw=1.4, label=label, zorder=3)
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
+    arrow = {"arrowstyle": "-|>", "color": COLOURS[colour], "lw": 0, "mutation_scale": 9}
+    arrow |= {"shrinkA": 0, "shrinkB": 0}
     for k in range(every, len(steps), every):
         tail, head = steps[k - 1], steps[k]
         # Outside the panel an arrow would only make the file larger.
         if ((head >= low) & (head <= high)).all() and not np.array_equal(tail, head):
-            ax.annotate(
-                "",
-                xy=head,
-                xytext=tail,
-                annotation_clip=True,
-                arrowprops=dict(
-                    arrowstyle="-|>",
-                    color=COLOURS[colour],
-                    lw=0,
-                    mutation_scale=9,
-                    shrinkA=0,
-                    shrinkB=0,
-                ),
-            )
+            ax.annotate("", xy=head, xytext=tail, annotation_clip=True, arrowprops=arrow)

@@ -54,10 +54,9 @@ def _darkened(svg: str) -> str:
 
 def _raster(figure: Figure, format: str) -> bytes:
     buffer = io.BytesIO()
-    metadata = {"CreationDate": None} if format == "pdf" else {"Software": None}
-    figure.savefig(
-        buffer, format=format, dpi=200, facecolor="white", transparent=False, metadata=metadata
-    )
+    undated = {"CreationDate": None} if format == "pdf" else {"Software": None}
+    white: dict[str, Any] = {"facecolor": "white", "transparent": False}
+    figure.savefig(buffer, format=format, dpi=200, metadata=undated, **white)
     return buffer.getvalue()
 
 
@@ -85,16 +84,13 @@ def publish(
 
     Parameters
     ----------
-    figure
-        Drawn in the book's style (`grid`), with colours from `COLOURS`.
+    figure, data
+        Drawn in the book's style (`grid`), and exactly the numbers drawn, tidy.
     name
         File name: lower case, words joined by hyphens.
-    data
-        Exactly the numbers drawn, tidy.
-    title
-        The finding in a few words.
-    alt
-        What a reader who cannot see the figure must know: the finding, with its numbers.
+    title, alt
+        The finding in a few words, and with its numbers: all that a reader who cannot see the
+        figure must know.
     caption
         What is drawn, and how to read it.
     parameters
@@ -134,7 +130,10 @@ def publish(
         raise ArgumentError("found", "an experiment, or a ledger and the seeds", "nothing")
     if isinstance(parameters, str):
         # The notebook that calls: its names are what a reader can change.
-        parameters = _values(parameters.split(), sys._getframe(1).f_globals)
+        names, variables = parameters.split(), sys._getframe(1).f_globals
+        if lost := [each for each in names if each not in variables]:
+            raise ArgumentError("parameters", "names of variables of the notebook", f"{lost}")
+        parameters = {each: variables[each] for each in names}
     known, gaps = svm.passport(*([found.table] if found else []), solutions=solutions)
     where = records.context()
     folder = where.output / "figures"
@@ -159,7 +158,7 @@ def publish(
         "files": {kind: f"figures/{file}" for kind, (file, _) in contents.items()},
         "ledger": ledger.as_record(),
         "passport": {
-            "parameters": {key: _plain(value) for key, value in parameters.items()},
+            "parameters": _plain(dict(parameters)),
             "seeds": seeds,
             "solvers": known | dict(solvers or {}),
             "tolerances": gaps | dict(tolerances or {}),
@@ -178,17 +177,11 @@ def publish(
     )
 
 
-def _values(names: list[str], variables: Mapping[str, Any]) -> dict[str, Any]:
-    if lost := [name for name in names if name not in variables]:
-        raise ArgumentError("parameters", "names of variables of the notebook", f"{lost}")
-    return {name: variables[name] for name in names}
-
-
 def _plain(value: Any) -> Any:
     """A value as JSON can hold it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray | range | tuple | list):
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, range | tuple | list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}

@@ -35,60 +35,41 @@ MARKERS: Mapping[str, str] = dict(
 AS_PUBLISHED: Mapping[str, Any] = {"ls": (0, (4, 2)), "lw": 1.5, "mfc": "none"}
 
 
-def _settings() -> dict[str, Any]:
-    ink, faint = COLOURS["ink"], COLOURS["grid"]
-    return {
-        "figure.facecolor": "none",
-        "axes.facecolor": "none",
-        "savefig.facecolor": "none",
-        "figure.constrained_layout.use": True,
-        "font.size": 10,
-        "axes.titlesize": 10.5,
-        "axes.titleweight": "bold",
-        "axes.titlelocation": "left",
-        "axes.labelsize": 10,
-        "legend.fontsize": 9,
-        # A line behind a legend fades; the white turns dark with the page.
-        "legend.frameon": True,
-        "legend.facecolor": "#ffffff",
-        "legend.edgecolor": "none",
-        "legend.framealpha": 0.75,
-        "text.color": ink,
-        "axes.labelcolor": ink,
-        "axes.titlecolor": ink,
-        "axes.edgecolor": COLOURS["grey"],
-        "xtick.color": COLOURS["grey"],
-        "ytick.color": COLOURS["grey"],
-        "xtick.labelcolor": ink,
-        "ytick.labelcolor": ink,
-        "axes.linewidth": 0.8,
-        "xtick.labelsize": 9,
-        "ytick.labelsize": 9,
-        "xtick.major.size": 3.5,
-        "ytick.major.size": 3.5,
-        "xtick.major.width": 0.8,
-        "ytick.major.width": 0.8,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.color": faint,
-        "grid.linewidth": 0.6,
-        "axes.axisbelow": True,
-        "lines.linewidth": 1.8,
-        "mathtext.fontset": "dejavusans",
-        "svg.fonttype": "path",
-        "pdf.fonttype": 42,
-    }
+_INK, _GREY = COLOURS["ink"], COLOURS["grey"]
+_SETTINGS: Mapping[str, Any] = {
+    **dict.fromkeys(["figure.facecolor", "axes.facecolor", "savefig.facecolor"], "none"),
+    "figure.constrained_layout.use": True,
+    **dict.fromkeys(["font.size", "axes.labelsize"], 10),
+    **dict.fromkeys(["legend.fontsize", "xtick.labelsize", "ytick.labelsize"], 9),
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    # A line behind a legend fades; the white turns dark with the page.
+    "legend.frameon": True,
+    "legend.facecolor": "#ffffff",
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.75,
+    **dict.fromkeys(["text.color", "axes.labelcolor", "axes.titlecolor"], _INK),
+    **dict.fromkeys(["xtick.labelcolor", "ytick.labelcolor"], _INK),
+    **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], _GREY),
+    **dict.fromkeys(["axes.linewidth", "xtick.major.width", "ytick.major.width"], 0.8),
+    **dict.fromkeys(["xtick.major.size", "ytick.major.size"], 3.5),
+    **dict.fromkeys(["axes.spines.top", "axes.spines.right"], False),
+    **dict.fromkeys(["axes.grid", "axes.axisbelow"], True),
+    "grid.color": COLOURS["grid"],
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.8,
+    "mathtext.fontset": "dejavusans",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
 
 
 def use_style() -> None:
     """Draw in the book's style from here on; `grid` calls it."""
-    import matplotlib as mpl
     import seaborn as sns
 
-    sns.set_theme(style="ticks")
-    for name, value in _settings().items():
-        mpl.rcParams[name] = value  # type: ignore[index]
+    sns.set_theme(style="ticks", rc=dict(_SETTINGS))
 
 
 def grid(
@@ -98,10 +79,8 @@ def grid(
 
     Parameters
     ----------
-    columns, rows
-        Number of panels.
-    panel
-        Width and height of one, in inches.
+    columns, rows, panel
+        Numbers of panels; width and height of one, in inches.
     **options
         Passed on to `matplotlib.pyplot.subplots`.
 
@@ -138,10 +117,8 @@ def panel(
     ----------
     ax
         A panel of `grid`; "(a)", "(b)", … counts the panels of a figure that has several.
-    title
-        What the panel shows.
-    x, y
-        Words for the axes.
+    title, x, y
+        What the panel shows, and words for the axes.
     log
         The logarithmic axes: "", "x", "y" or "xy".
     ticks
@@ -170,10 +147,8 @@ def arithmetic_legend(ax: Axes, loc: Any = "best") -> None:
 
     Parameters
     ----------
-    ax
+    ax, loc
         Where the legend stands; entries of its curves are left out.
-    loc
-        Its place.
     """
     from matplotlib.lines import Line2D
 
@@ -187,12 +162,8 @@ def key(ax: Axes, label: str, colour: str = "ink", **options: Any) -> None:
 
     Parameters
     ----------
-    ax
-        Where the legend is.
-    label
-        The text.
-    colour
-        A name from `COLOURS`.
+    ax, label, colour
+        Panel, text, a name from `COLOURS`.
     **options
         Passed on to `matplotlib.axes.Axes.plot`, e.g. ``**figures.AS_PUBLISHED``.
     """

@@ -10,8 +10,6 @@ from attsvm import _checks
 from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import ArgumentError
 
-__all__ = ["NumericalRank", "correlation", "numerical_rank", "stable_rank"]
-
 
 def _scaled(name: str, value: ArrayLike) -> FloatArray:
     """(…, p, q), each matrix divided by its largest entry; zero stays zero."""
@@ -44,8 +42,7 @@ def correlation(A: ArrayLike, B: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray
-        Shape of the broadcast leading axes, in [−1, 1].  NaN where a matrix is zero: zero has no
-        direction.
+        (…), in [−1, 1]; NaN where a matrix is zero and has no direction.
 
     Raises
     ------
@@ -69,13 +66,10 @@ class NumericalRank:
 
     Attributes
     ----------
-    rank
-        Number of singular values above the threshold.
-    threshold
-        The threshold, absolute.
+    rank, threshold
+        Number of singular values above the (absolute) threshold.
     kept, dropped
-        The smallest singular value counted and the largest one not counted (inf and 0 where there
-        is none).
+        The smallest one counted and the largest one not counted; inf and 0 where there is none.
     """
 
     rank: int
@@ -96,15 +90,9 @@ def numerical_rank(W: ArrayLike, tolerance: float = 1e-7, relative: bool = True)
     ----------
     W
         (p, q).
-    tolerance
-        Threshold on the singular values.
-    relative
-        Whether the threshold is a multiple of the largest singular value (the default) or absolute,
-        as in the published experiment on ranks (Section 2).
-
-    Returns
-    -------
-    NumericalRank
+    tolerance, relative
+        Threshold on the singular values: a multiple of the largest one, or absolute as in the
+        published experiment on ranks (Section 2).
 
     Raises
     ------
@@ -114,16 +102,10 @@ def numerical_rank(W: ArrayLike, tolerance: float = 1e-7, relative: bool = True)
     matrix = _checks.array("W", W, ndim=2)
     tolerance = _checks.number("tolerance", tolerance, at_least=0.0)
     values = np.linalg.svd(matrix, compute_uv=False)
-    top = float(values[0]) if values.size else 0.0
-    threshold = tolerance * top if relative else tolerance
-    counted = values > threshold
-    rank = int(counted.sum())
-    return NumericalRank(
-        rank=rank,
-        threshold=threshold,
-        kept=float(values[rank - 1]) if rank else float("inf"),
-        dropped=float(values[rank]) if rank < values.size else 0.0,
-    )
+    threshold = tolerance * float(values.max(initial=0.0)) if relative else tolerance
+    rank = int((values > threshold).sum())
+    around = np.concatenate([[np.inf], values, [0.0]])
+    return NumericalRank(rank, threshold, kept=float(around[rank]), dropped=float(around[rank + 1]))
 
 
 def stable_rank(W: ArrayLike) -> FloatArray:
@@ -137,7 +119,7 @@ def stable_rank(W: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray
-        (…).  NaN where a matrix is zero.
+        (…); NaN where a matrix is zero.
 
     Raises
     ------

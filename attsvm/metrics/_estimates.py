@@ -10,8 +10,6 @@ from attsvm import _checks
 from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import ArgumentError
 
-__all__ = ["Z95", "Estimate", "mean_estimate", "share_estimate", "wilson_interval"]
-
 #: Two-sided 95 % quantile of the normal law: every interval is at this level.
 Z95 = 1.959963984540054
 
@@ -22,12 +20,10 @@ class Estimate:
 
     Attributes
     ----------
-    value
-        The mean, or the share.
+    value, n
+        The mean or the share, and the number of instances behind it.
     low, high
         Ends of the interval; both equal the value for a single deterministic measurement.
-    n
-        Number of instances behind it.
     """
 
     value: float
@@ -50,18 +46,12 @@ class Estimate:
 
 
 def mean_estimate(values: ArrayLike) -> Estimate:
-    """Mean over instances with the normal-theory 95 % interval, mean ± 1.96 s/√n.
+    """Mean over instances with the normal-theory 95 % interval, mean ± 1.96 s/√n (0 for n = 1).
 
     Parameters
     ----------
     values
-        (instances,), finite: decide what to do with missing ones before, and count them in the
-        ledger.
-
-    Returns
-    -------
-    Estimate
-        Of length zero for a single value.
+        (instances,), finite: missing ones belong into the ledger.
 
     Raises
     ------
@@ -84,10 +74,6 @@ def share_estimate(hits: ArrayLike) -> Estimate:
     hits
         (instances,) of truth values.
 
-    Returns
-    -------
-    Estimate
-
     Raises
     ------
     ArgumentError
@@ -106,15 +92,13 @@ def wilson_interval(share: ArrayLike, n: ArrayLike) -> tuple[FloatArray, FloatAr
 
     Parameters
     ----------
-    share
-        Observed shares, in [0, 1].
-    n
-        Numbers of instances, at least one.
+    share, n
+        Observed shares, in [0, 1], and numbers of instances.
 
     Returns
     -------
     low, high : ndarray
-        Shape of the broadcast arguments; low is 0 at share 0, high is 1 at share 1.
+        Exactly 0 at share 0, and 1 at share 1.
 
     Raises
     ------

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.special import log_expit
 
 from attsvm import _checks
 from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import ArgumentError
-from attsvm.heads import LinearHead
 from attsvm.metrics._directions import broadcast_leading
-
-if TYPE_CHECKING:
-    from attsvm.problem import AttentionProblem
-
-__all__ = ["log_excess", "log_gap"]
+from attsvm.problem import AttentionProblem, linear_head
 
 
 def log_gap(problem: AttentionProblem, W: ArrayLike) -> FloatArray:
@@ -32,22 +25,21 @@ def log_gap(problem: AttentionProblem, W: ArrayLike) -> FloatArray:
     Parameters
     ----------
     problem
-        Instances along leading axes …, or one; with a linear head.
+        One instance or many with a linear head, leading axes ….
     W
         (…, d, d), broadcast against the instances.
 
     Returns
     -------
     ndarray
-        Shape of the broadcast leading axes; −∞ where every token of every sequence is optimal.
+        (…); −∞ where every token of every sequence is optimal.
 
     Raises
     ------
     ArgumentError
         If the head is not linear or shapes do not fit.
     """
-    if not isinstance(problem.head, LinearHead):
-        raise ArgumentError("problem", "a linear head", type(problem.head).__name__)
+    linear_head(problem)
     weights = _checks.array("W", W)
     if weights.ndim < 2 or weights.shape[-2:] != (problem.d, problem.d):
         raise ArgumentError("W", f"shape (…, {problem.d}, {problem.d})", f"shape {weights.shape}")

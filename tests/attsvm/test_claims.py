@@ -63,11 +63,6 @@ def test_a_verdict_never_praises_what_misses_the_criterion(ours, theirs):
     assert (verdict is Verdict.ARTEFACT) == (ours < 0.9 <= theirs)
 
 
-def test_not_testable_claims_are_not_judged():
-    with pytest.raises(ArgumentError, match="testable"):
-        claims.judge(claim(criterion=None, reason="a limit"), estimate(1.0))
-
-
 def test_the_registry_is_sound():
     registry = claims.registry()
     assert len({c.id for c in registry}) == len(registry) >= 20
@@ -79,8 +74,6 @@ def test_the_registry_is_sound():
             assert c.chapter, c.id
             if c.expected is Verdict.ARTEFACT and c.published is not None:
                 assert c.criterion.met(c.published), c.id
-    with pytest.raises(ArgumentError, match="id"):
-        claims.find("nothing.of-the-kind")
 
 
 ENTRY = """
@@ -91,31 +84,27 @@ statement = "It is."
 """
 
 
+OTHER = 'expected = "not testable"\nreason = "x"\n'
+HOLDS = 'expected = "holds"\ncriterion = { quantity = "x", why = "y"'
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
         ('expected = "holds"', "criterion exactly if"),
         ('expected = "not testable"', "reason"),
         ("", "expected"),
-        ('expected = "not testable"\nreason = "x"\ncolour = "red"', "colour"),
-        ('expected = "holds"\ncriterion = { quantity = "x", why = "y" }', "bound"),
-        (
-            'expected = "holds"\ncriterion = { quantity = "x", why = "y", at_least = 1 }',
-            "chapter",
-        ),
+        (OTHER + 'colour = "red"', "colour"),
+        (HOLDS + "}", "bound"),
+        (HOLDS + ", at_least = 1, below = 2 }", "bound"),
+        (HOLDS + ", at_least = 1 }", "chapter"),
+        (OTHER + ENTRY + OTHER, "twice"),
     ],
 )
 def test_malformed_entries_are_refused(tmp_path, lines, message):
     file = tmp_path / "claims.toml"
-    file.write_text(ENTRY + lines + "\n")
+    file.write_text(ENTRY + lines)
     with pytest.raises(ArgumentError, match=message):
-        claims.read(file)
-
-
-def test_an_id_occurs_once(tmp_path):
-    file = tmp_path / "claims.toml"
-    file.write_text((ENTRY + 'expected = "not testable"\nreason = "x"\n') * 2)
-    with pytest.raises(ArgumentError, match="twice"):
         claims.read(file)
 
 
@@ -163,10 +152,8 @@ def test_a_chapter_reports_its_own_claims_only(some, monkeypatch):
 def test_check_names_what_is_missing_or_unexpected(some):
     assert claims.check({}, ["02-test/other"]) == []
     (missing,) = claims.check({}, ["01-test/chapter"])
-    assert "test.claim" in missing
-    assert "did not report" in missing
+    assert "test.claim" in missing and "did not report" in missing
     claims.report("test.claim", 0.1)
     record = json.loads(some.read_text())
     (wrong,) = claims.check({"test.claim": record}, ["01-test/chapter"])
-    assert "'fails'" in wrong
-    assert "0.1" in wrong
+    assert "'fails'" in wrong and "0.1" in wrong

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from attsvm import datasets, published, selection, svm
-from attsvm.errors import ArgumentError
 
 
 @pytest.mark.parametrize(("name", "T"), [("A1", 5), ("A2", 3)])
@@ -82,30 +81,3 @@ def test_the_published_ranks_count_infeasible_instances_as_one():
         counted = [s.rank() if s.status is svm.Status.SOLVED else 1 for s in found]
         # The table is rounded to two digits; 0.02 allows for two borderline singular values.
         assert np.mean(counted) == pytest.approx(rows[n, T, d], abs=0.025), (n, T, d)
-
-
-SIZES = {"n": 2, "T": 2, "d": 2}
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "argument"),
-    [
-        ("random_problem", SIZES | {"seed": -1}, "seed"),
-        ("random_problem", SIZES | {"seed": 0.5}, "seed"),
-        ("random_problem", SIZES | {"seed": 0, "n": 0}, "n"),
-        ("random_problem", SIZES | {"seed": 0, "attention": "none"}, "attention"),
-        ("random_problems", SIZES | {"seeds": []}, "seeds"),
-        ("planar_problem", {"T": 4}, "T"),
-        ("orthonormal_problem", SIZES | {"seed": 0, "T": 4, "ridge": 0.1}, "T"),
-        ("sequence_problem", SIZES | {"seed": 0, "labels": "token"}, "labels"),
-        ("sequence_problem", SIZES | {"seed": 0, "T": 0}, "T"),
-        *(
-            ("equal_score_problem", SIZES | {"seed": 0, "spread": spread}, "spread")
-            for spread in (-0.1, 1.5, float("nan"))
-        ),
-    ],
-)
-def test_nonsense_is_refused_by_name(name, arguments, argument):
-    with pytest.raises(ArgumentError) as error:
-        getattr(datasets, name)(**arguments)
-    assert error.value.argument == argument

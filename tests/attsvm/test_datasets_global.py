@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from attsvm import datasets, descent, landscape, selection, svm
-from attsvm.errors import ArgumentError
 
 
 def test_equal_scores_are_equal_without_rounding():
@@ -50,8 +49,3 @@ def test_compression_keeps_logits_scores_solutions_and_descent(d):
         for p, start in ((problems, W), (small, U.mT @ W @ U))
     ]
     np.testing.assert_allclose(runs[0].logits, runs[1].logits, atol=1e-7)
-
-
-def test_only_linear_heads_are_compressed():
-    with pytest.raises(ArgumentError, match="problem"):
-        datasets.compressed(datasets.orthonormal_problem(0, n=2, T=3, d=4, ridge=0.1))

@@ -6,7 +6,7 @@ import pytest
 
 from attsvm import experiments
 from attsvm._fingerprint import fingerprint
-from attsvm.errors import ArgumentError, AttsvmError
+from attsvm.errors import ArgumentError
 
 scale = 2.0
 calls: list[list[int]] = []
@@ -60,36 +60,6 @@ def test_labels_become_rows_of_the_ledger():
     assert found.seeds == "4, 7"
 
 
-def test_a_lost_seed_is_an_error():
-    def forgetful(seeds):
-        return experiments.tabulate(seeds[1:], x=0)
-
-    with pytest.raises(ArgumentError, match="every seed"):
-        experiments.run(forgetful, range(4), progress=False)
-    with pytest.raises(ArgumentError, match="table"):
-        experiments.run(lambda seeds: 3, range(4), progress=False)
-
-
-@pytest.mark.parametrize("seeds", [[], [1, 1], [-1], [0.5]])
-def test_bad_seeds_are_refused(seeds):
-    with pytest.raises(ArgumentError, match="seeds"):
-        experiments.run(squares, seeds, progress=False)
-
-
-@pytest.mark.parametrize(
-    ("options", "argument"),
-    [
-        ({"x": np.zeros(3)}, "x"),
-        ({"fate": ["kept"]}, "fate"),
-        ({"over": {"a": [1], "b": [2]}, "x": 1}, "over"),
-    ],
-)
-def test_tabulate_refuses_what_does_not_fit(options, argument):
-    with pytest.raises(ArgumentError) as error:
-        experiments.tabulate([0, 1], **options)
-    assert error.value.argument == argument
-
-
 def counted(seeds):
     calls.append(list(seeds))
     return experiments.tabulate(seeds, word=["a", "bc"][: len(seeds)], value=np.sqrt(seeds))
@@ -119,40 +89,6 @@ def test_finished_chunks_are_found_again(tmp_path):
         path.unlink()
     experiments.run(counting, range(6), chunk=2, cache=tmp_path, progress=False)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*.chunk")} == before
-
-
-def test_an_interrupted_run_goes_on(tmp_path):
-    calls.clear()
-
-    def stops(seeds):
-        if seeds[0] >= 4:
-            raise KeyboardInterrupt
-        return counted_module.counted(seeds)
-
-    with pytest.raises(KeyboardInterrupt):
-        experiments.run(stops, range(8), chunk=2, cache=tmp_path, progress=False)
-    assert len(list(tmp_path.rglob("*.chunk"))) == 2
-
-
-@pytest.mark.parametrize("damage", [lambda b: b[:-7], lambda b: b"x" * len(b), lambda b: b""])
-def test_a_damaged_entry_is_reported_and_computed_anew(tmp_path, damage):
-    calls.clear()
-    first = experiments.run(counting, range(2), cache=tmp_path, progress=False)
-    (entry,) = tmp_path.rglob("*.chunk")
-    whole = entry.read_bytes()
-    entry.write_bytes(damage(whole))
-    with pytest.warns(UserWarning, match="damaged"):
-        again = experiments.run(counting, range(2), cache=tmp_path, progress=False)
-    assert len(calls) == 2
-    pd.testing.assert_frame_equal(first.table, again.table)
-    assert entry.read_bytes() == whole
-
-
-def test_a_cache_that_is_a_file_is_a_clear_error(tmp_path):
-    file = tmp_path / "cache"
-    file.write_text("not a folder")
-    with pytest.raises(AttsvmError, match="cache"):
-        experiments.run(counting, range(2), cache=file, progress=False)
 
 
 def variants():

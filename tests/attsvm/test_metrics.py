@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from attsvm import metrics
-from attsvm.errors import ArgumentError
 
 matrices = arrays(np.float64, (3, 4), elements=st.floats(-10, 10, width=32)).filter(
     lambda A: np.linalg.norm(A) > 1e-3
@@ -75,27 +74,3 @@ def test_wilson_at_the_ends():
     every = metrics.share_estimate(np.ones(20, dtype=bool))
     assert (every.value, every.high) == (1.0, 1.0)
     assert 0.8 < every.low < 0.9
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "argument"),
-    [
-        ("correlation", (np.ones(3), np.eye(2)), "A"),
-        ("correlation", (np.full((2, 2), np.nan), np.eye(2)), "A"),
-        ("correlation", ("text", np.eye(2)), "A"),
-        ("correlation", (np.eye(2), np.eye(3)), "B"),
-        ("correlation", (np.ones((2, 2, 2)), np.ones((3, 2, 2))), "B"),
-        ("stable_rank", (np.ones(3),), "W"),
-        ("numerical_rank", (np.eye(2), -1.0), "tolerance"),
-        ("mean_estimate", ([],), "values"),
-        ("mean_estimate", ([np.nan],), "values"),
-        ("share_estimate", (np.array([], dtype=bool),), "hits"),
-        ("share_estimate", (np.array([0.0, 1.0]),), "hits"),
-        ("wilson_interval", (1.5, 10), "share"),
-        ("wilson_interval", (0.5, 0), "n"),
-    ],
-)
-def test_wrong_input_is_named(name, arguments, argument):
-    with pytest.raises(ArgumentError) as error:
-        getattr(metrics, name)(*arguments)
-    assert error.value.argument == argument

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from attsvm import AttentionProblem, datasets, selection, svm
-from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead
 from attsvm.problem import stack
 
@@ -33,11 +32,6 @@ def test_selected_tokens_and_sets():
     assert selection.selected_tokens(attention).tolist() == [1, 0]
     assert selection.selected_sets(attention).tolist() == [[True, True, True], [True, False, False]]
     assert selection.selected_sets(attention, 0.5).sum() == 2
-    for bad in (np.array(1.0), np.zeros((2, 0)), np.full((1, 2), np.nan)):
-        with pytest.raises(ArgumentError, match="attention"):
-            selection.selected_tokens(bad)
-    with pytest.raises(ArgumentError, match="threshold"):
-        selection.selected_sets(attention, 1.5)
 
 
 def one_sequence(scores):
@@ -102,11 +96,9 @@ def test_fates_name_the_first_failure():
     assert set(words) == {"kept", "infeasible"}
     for word, solution in zip(words, found, strict=True):
         assert (word == "kept") == (solution.status is svm.Status.SOLVED)
-    with pytest.raises(ArgumentError, match="solutions"):
-        selection.fates(found, found[:-1])
 
 
-def test_ledger_counts_and_refuses_contradictions():
+def test_ledger_counts():
     ledger = selection.Ledger()
     ledger.add("run", [0, 1, 2, 3], ["kept", "kept", "infeasible", "kept"])
     ledger.add("run", [3], ["kept"])
@@ -115,13 +107,6 @@ def test_ledger_counts_and_refuses_contradictions():
         {"label": "run", "drawn": 4, "fates": {"kept": 3, "infeasible": 1}}
     ]
     assert "4 drawn" in str(ledger)
-    for seeds, fates, message in (
-        ([2], ["kept"], "one fate"),
-        ([7, 8], ["kept"], "entries"),
-        ([9], [""], "seed 9"),
-    ):
-        with pytest.raises(ArgumentError, match=message):
-            ledger.add("run", seeds, fates)
 
 
 def test_ledgers_combine():

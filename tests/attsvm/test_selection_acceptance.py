@@ -5,10 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from attsvm import AttentionProblem, selection, svm
-from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead
 
 # One instance a row, two sequences of three tokens each.
@@ -60,23 +58,8 @@ def test_ends_of_the_grey_zone():
     assert decide(edges, [[1, -1]], selected=1e-3, dropped=1e-3) == ["kept"]
 
 
-def test_wrong_input_is_refused():
-    with pytest.raises(ArgumentError, match="dropped"):
-        decide(ATTENTION, LABELS, selected=1e-6, dropped=1e-3)
-    with pytest.raises(ArgumentError, match="rules"):
-        decide(ATTENTION, LABELS, rules=("too ugly",))
-    with pytest.raises(ArgumentError, match="attention"):
-        decide(ATTENTION[:2], LABELS)
-    with pytest.raises(ArgumentError, match="problem"):
-        selection.acceptance(problems([1, -1]), np.ones((2, 3)))
-
-
 def test_first_fate_joins_lists():
     assert selection.first_fate(["kept", "a", "kept"], ["b", "c", "kept"]) == ["b", "a", "kept"]
-    with pytest.raises(ArgumentError, match="columns"):
-        selection.first_fate(["kept"], ["kept", "kept"])
-    with pytest.raises(ArgumentError, match="columns"):
-        selection.first_fate()
 
 
 def test_the_finite_part_counts_too():

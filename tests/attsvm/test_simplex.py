@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attsvm import AttentionProblem, datasets, descent, simplex
-from attsvm.errors import ArgumentError
+from attsvm import datasets, descent, simplex
 
 SEEDS = st.integers(0, 2**32 - 1)
 SETTINGS = settings(max_examples=50, deadline=None, derandomize=True)
@@ -72,20 +71,3 @@ def test_without_ridge_one_token():
     np.testing.assert_array_equal(
         simplex.optimal_attention(problems), np.eye(3)[problems.scores().argmax(-1)]
     )
-
-
-def test_other_problems_are_refused():
-    good = datasets.orthonormal_problem(0, n=2, T=3, d=4, ridge=0.3)
-    hidden = np.array([[True, True, False], [True, True, True]])
-    for bad in (
-        datasets.random_problem(0, n=2, T=3, d=4),
-        AttentionProblem(2 * good.tokens, good.queries, good.labels, good.head),
-        AttentionProblem(good.tokens, good.queries, -good.labels, good.head),
-        AttentionProblem(good.tokens, good.queries, good.labels, good.head, hidden),
-    ):
-        with pytest.raises(ArgumentError, match="problem"):
-            simplex.optimal_attention(bad)
-    with pytest.raises(ArgumentError, match="points"):
-        simplex.project(np.zeros((2, 0)))
-    with pytest.raises(ArgumentError, match="points"):
-        simplex.project([np.nan])

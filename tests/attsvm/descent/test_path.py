@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 from attsvm import datasets, descent, svm
 from attsvm.descent._ball import minimize_over_ball
 from attsvm.descent._path_loss import LogGap
-from attsvm.errors import ArgumentError
 from attsvm.heads import LinearHead
 from attsvm.problem import AttentionProblem
 
@@ -122,8 +121,7 @@ def test_planar_instances(norm, key):
 def test_inner_minimum():
     # One query, tokens in conflict: the same difference must grow and shrink; the best W is finite.
     X = np.array([[[1.0], [0.0]], [[0.0], [1.0]]])
-    p = AttentionProblem(X, np.ones((2, 1)), np.ones(2), LinearHead(np.array([1.0])))
-    sides = AttentionProblem(X, np.array([[1.0], [1.0]]), np.array([1.0, -1.0]), p.head)
+    sides = AttentionProblem(X, np.ones((2, 1)), np.array([1.0, -1.0]), LinearHead([1.0]))
     flat = descent.regularization_path(sides, [1.0, 100.0])
     values = [log_gap(sides, np.array([[w]])) for w in np.linspace(-1, 1, 2001)]
     assert flat.log_gap[0] <= min(values) + 1e-9
@@ -164,25 +162,3 @@ def test_ball_solver_on_a_quadratic(radius):
     mu = -((b + H @ x) @ x) / (x @ x)
     assert left < 1e-8 and np.linalg.norm(x) == pytest.approx(radius)
     assert mu > 0 and np.linalg.eigvalsh(H + mu * np.eye(6))[1] > 0
-
-
-@pytest.mark.parametrize(
-    "arguments, name",
-    [
-        ({"radii": []}, "radii"),
-        ({"radii": [0.0, 1.0]}, "radii"),
-        ({"radii": [2.0, 1.0]}, "radii"),
-        ({"radii": [np.nan]}, "radii"),
-        ({"norm": "op"}, "norm"),
-        ({"starts": [np.eye(2)]}, "starts"),
-        ({"tolerance": 0.0}, "tolerance"),
-        ({"problem": problem(7)}, "problem"),
-        ({"problem": problem(7, batch=(), head="relu")}, "problem"),
-        ({"problem": None}, "problem"),
-    ],
-)
-def test_wrong_arguments(arguments, name):
-    settings = {"problem": problem(7, batch=()), "radii": [1.0], **arguments}
-    with pytest.raises(ArgumentError) as caught:
-        descent.regularization_path(**settings)
-    assert caught.value.argument == name

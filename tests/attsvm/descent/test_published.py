@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from descenttools import HEADS, autograd, cosine, figure_a, given, problem
 
 from attsvm import descent
@@ -56,14 +55,6 @@ def test_recorded_run_of_the_authors(key):
         np.testing.assert_allclose(W, record["W_run"][str(k)], atol=1e-8 if k <= 200 else 1e-2)
         if k <= 200:
             np.testing.assert_allclose(other, record["W_run"][str(k)], atol=1e-8)
-
-
-def test_softmax_is_torch_softmax():
-    from attsvm.descent._arithmetic import softmax
-
-    logits = torch.tensor(np.random.default_rng(0).normal(size=(5, 3, 7)) * 50)
-    logits[0, 0, 2] = -torch.inf
-    torch.testing.assert_close(softmax(logits), torch.softmax(logits, -1), rtol=1e-14, atol=0)
 
 
 def test_pair_from_zero_query_weights():

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from attsvm import experiments, figures
-from attsvm.errors import ArgumentError
 from attsvm.figures._instances import LIMIT, POINTS, script
 
 
@@ -117,21 +116,3 @@ def test_the_script_calls_with_the_name_and_json() -> None:
     text = script("some-name", content).decode()
     assert text.startswith('attsvmInstances("some-name",') and text.endswith(");\n")
     assert json.loads(text[len('attsvmInstances("some-name",') : -3]) == content
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: t.drop(columns="height"), "columns"),
-        (lambda t: t.iloc[:0], "empty"),
-        (lambda t: pd.concat([t, t]), "one row for each seed"),
-    ],
-)
-def test_tables_that_will_not_do(change: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        figures.instances(change(made(2, np.arange(3))), "iteration", {"height": "Height"})
-
-
-def test_a_logarithmic_axis_nobody_has() -> None:
-    with pytest.raises(ArgumentError, match="log"):
-        figures.instances(made(2, np.arange(3)), "iteration", {"height": "Height"}, log=["width"])
