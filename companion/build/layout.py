@@ -9,12 +9,22 @@ from pathlib import Path
 
 from attsvm.errors import ArgumentError
 
-__all__ = ["PROFILES", "Layout", "commit", "source_date"]
+__all__ = ["PROFILES", "Layout", "commit", "files_in", "source_date"]
 
 PROFILES = ("quick", "full")
 
 # The first moment that a ZIP archive can hold; used where no commit gives a date.
 EPOCH = 315532800
+
+
+class _In:
+    """A path below a folder of the layout: below ``root`` or ``output``."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.folder, self.name = folder, name
+
+    def __get__(self, layout: Layout, owner: type) -> Path:
+        return Path(getattr(layout, self.folder), self.name)
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,27 @@ class Layout:
 
     root: Path
     output: Path
+
+    book = _In("root", "book")
+    config = _In("root", "_config.yml")
+    toc = _In("root", "_toc.yml")
+
+    chapters = _In("output", "chapters")
+    """Executed chapters, kept from build to build."""
+    chunks = _In("output", "chunks")
+    """Finished chunks of the chapters' experiments."""
+    site = _In("output", "html")
+    """The last complete site; ``index.html`` lies in it."""
+    work = _In("output", "work")
+    """Scratch space of the build that is running."""
+    logs = _In("output", "logs")
+    """What chapters and Jupyter Book printed."""
+    settings = _In("output", "settings")
+    """Private settings folders of IPython, Jupyter and matplotlib."""
+    times = _In("output", "times.json")
+    """Measured times of the last build; apart from the site, which must not vary."""
+    guard = _In("output", ".lock")
+    """The file that keeps two builds in one folder apart."""
 
     @classmethod
     def of(
@@ -64,65 +95,11 @@ class Layout:
             _require_writable(folder)
         return cls(found, folder)
 
-    @property
-    def book(self) -> Path:
-        """The chapters and pages."""
-        return self.root / "book"
 
-    @property
-    def config(self) -> Path:
-        """Jupyter Book's configuration."""
-        return self.root / "_config.yml"
-
-    @property
-    def toc(self) -> Path:
-        """The table of contents."""
-        return self.root / "_toc.yml"
-
-    @property
-    def lock(self) -> Path:
-        """The exact versions that the chapters run with."""
-        return self.root / "requirements.lock"
-
-    @property
-    def chapters(self) -> Path:
-        """Executed chapters, kept from build to build."""
-        return self.output / "chapters"
-
-    @property
-    def site(self) -> Path:
-        """The last complete site; ``index.html`` lies in it."""
-        return self.output / "html"
-
-    @property
-    def work(self) -> Path:
-        """Scratch space of the build that is running."""
-        return self.output / "work"
-
-    @property
-    def chunks(self) -> Path:
-        """Finished chunks of experiments of chapters that are not finished themselves."""
-        return self.output / "chunks"
-
-    @property
-    def logs(self) -> Path:
-        """What chapters and Jupyter Book printed."""
-        return self.output / "logs"
-
-    @property
-    def settings(self) -> Path:
-        """Private settings folders of IPython, Jupyter and matplotlib."""
-        return self.output / "settings"
-
-    @property
-    def times(self) -> Path:
-        """Measured times of the last build; apart from the site, which must not vary."""
-        return self.output / "times.json"
-
-    @property
-    def guard(self) -> Path:
-        """The file that keeps two builds in one folder apart."""
-        return self.output / ".lock"
+def files_in(folder: Path) -> dict[str, Path]:
+    """All files below a folder by their name in it, sorted."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path for path in found}
 
 
 def _find_root(root: str | Path | None) -> Path:
@@ -164,10 +141,7 @@ def _git(root: Path, *arguments: str) -> str | None:
 def commit(root: Path) -> str:
     """Name the state of the sources: a commit, ``-modified`` where files differ from it.
 
-    Parameters
-    ----------
-    root
-        The book's folder. Outside a git repository the answer is ``"unversioned"``.
+    Outside a git repository the answer is ``"unversioned"``.
     """
     head = _git(root, "rev-parse", "HEAD")
     if head is None:
@@ -181,11 +155,6 @@ def source_date(root: Path) -> int:
 
     ``SOURCE_DATE_EPOCH`` if it is set, else the date of the last commit, else a constant: two
     builds of one commit agree, whenever they run.
-
-    Parameters
-    ----------
-    root
-        The book's folder.
 
     Raises
     ------

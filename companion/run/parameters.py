@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from attsvm.errors import ArgumentError
-from companion.build.chapters import Chapter, source_of
-from companion.build.normalise import assigned
+from companion.build.chapters import Chapter
+from companion.build.normalise import assigned, source_of
 from companion.errors import ChapterError
 
 __all__ = ["Parameter", "assignments", "check", "parameters_of", "parse", "read_file", "shown",
