@@ -21,15 +21,8 @@ from attsvm.errors import ArgumentError
 from companion.run import page
 from companion.run.tables import html_table
 
-__all__ = [
-    "Results",
-    "changed_verdicts",
-    "compare",
-    "html_text",
-    "markdown_text",
-    "read",
-    "summary",
-]
+__all__ = ["Results", "changed_verdicts", "compare", "html_text", "markdown_text", "read",
+           "summary"]  # fmt: skip
 
 PROTOCOLS = {"certified": "certified", "as_published": "as published"}
 PLACES = ("claims", "_static/results/claims", "html/_static/results/claims")
@@ -40,15 +33,7 @@ SURPRISES = ("verdict changed", "missing")
 
 @dataclass(frozen=True)
 class Results:
-    """What one build found.
-
-    Attributes
-    ----------
-    claims
-        Records of the claims by id.
-    versions
-        Versions of the packages that its figures name.
-    """
+    """What one build found: records of claims by id, versions of packages that figures name."""
 
     claims: Mapping[str, Mapping[str, Any]]
     versions: Mapping[str, str]
@@ -187,17 +172,7 @@ def _number(value: float, digits: int = 8) -> str:
 
 
 def markdown_text(lines: Sequence[str], moves: pd.DataFrame, limit: int | None = None) -> str:
-    """The table in Markdown: all numbers that are not the same, or the first so many.
-
-    Parameters
-    ----------
-    lines
-        The summary.
-    moves
-        What `compare` gave.
-    limit
-        Rows to show at most.
-    """
+    """The table in Markdown: all numbers that are not the same, or the first so many."""
     changed = moves[moves.state != "same"]
     table = _shown(changed[:limit])
     rows = [table.columns, ["---"] * len(table.columns), *table.to_numpy()] if len(table) else []
@@ -214,22 +189,16 @@ def html_text(lines: Sequence[str], moves: pd.DataFrame) -> str:
     """A page of its own with the summary and every number."""
     title = "Drift of the claims' numbers"
     table = _shown(moves)
+    marks = moves.state.isin(SURPRISES).map({True: ' class="changed"', False: ""})
     tags = [
         f'<tr{mark} title="{html.escape(quantity)}">'
-        for mark, quantity in zip(
-            moves.state.isin(SURPRISES).map({True: ' class="changed"', False: ""}),
-            moves.quantity,
-            strict=True,
-        )
+        for mark, quantity in zip(marks, moves.quantity, strict=True)
     ]
     body = [
         f"<h1>{title}</h1>",
         *(f"<p>{html.escape(line)}</p>" for line in lines),
         html_table(
-            list(table),
-            [[html.escape(cell) for cell in row] for row in table.to_numpy()],
-            numbers=len(table.columns),
-            tags=tags,
+            list(table), table.map(html.escape).to_numpy(), numbers=len(table.columns), tags=tags
         ),
     ]
     return page.document(title, "<main>\n" + "\n".join(body) + "\n</main>")

@@ -56,17 +56,7 @@ NUMBER = """(pages) => {
 
 
 def make(layout: Layout) -> Path:
-    """Print the last site and offer the PDF on its pages.
-
-    Parameters
-    ----------
-    layout
-        Where the book and its last site lie.
-
-    Returns
-    -------
-    Path
-        The PDF, in the site.
+    """Print the last site and offer the PDF, which lies in it, on its pages.
 
     Raises
     ------
@@ -122,12 +112,8 @@ def _front(layout: Layout) -> str:
 
 def _print(site: Path, source: Path, target: Path, parts: list[Part]) -> int:
     """Print twice: the second time the contents know the pages. Gives the number of pages."""
-    try:
-        import pikepdf
-        import pypdf  # noqa: F401  # needed in between: better to miss it before the work
-        from playwright.sync_api import Error, sync_playwright
-    except ImportError as error:
-        raise BuildError("printing needs the extra pdf", ['pip install "attsvm[pdf]"']) from error
+    import pikepdf
+    from playwright.sync_api import Error, sync_playwright
 
     given = os.environ.get("ATTSVM_CHROMIUM") or next(
         filter(None, map(shutil.which, BROWSERS)), None
