@@ -87,8 +87,7 @@ def test_command_prints_writes_and_tells_by_its_exit_code(
     builds: tuple[Path, Path], tmp_path: Path
 ) -> None:
     old, new = builds
-    done = booktools.run("drift", old, new, "--output", tmp_path / "out")
-    assert done.returncode == 1
+    done = booktools.run("drift", old, new, "--output", tmp_path / "out", code=1)
     assert done.stderr == ""
     assert "Verdicts changed or missing: c.verdict, d.gone." in done.stdout
     assert "Versions: numpy 1 → 1.1." in done.stdout

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 import attsvm
 import companion
@@ -39,19 +42,49 @@ def command(*arguments: object) -> list[str]:
 
 
 def run(
-    *arguments: object, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+    *arguments: object,
+    code: int = 0,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path = TINY,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `attsvm` in a process of its own; the caller looks at its exit code."""
-    return subprocess.run(
+    """Run `attsvm` in a process of its own, which must end with this exit code."""
+    done = subprocess.run(
         command(*arguments),
         env=settings(environment),
         # Not the repository: Python would take the package there rather than the snapshot.
-        cwd=cwd or TINY,
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
+    assert done.returncode == code, f"{arguments}: {done.stdout}{done.stderr}"
+    return done
+
+
+def start(
+    *arguments: object, environment: Mapping[str, str] | None = None, cwd: Path = TINY
+) -> subprocess.Popen[str]:
+    """Start `attsvm` beside the test."""
+    return subprocess.Popen(
+        command(*arguments),
+        env=settings(environment),
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def end(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> str:
+    """End what is executing a chapter; with it end all processes that it began. What it said."""
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) >= 2  # the chapter's process and its kernel
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == (130 if number != signal.SIGKILL else -number), said
+    assert psutil.wait_procs(family, timeout=30)[1] == []
+    return said
 
 
 @functools.cache
@@ -59,20 +92,16 @@ def _snapshot() -> tempfile.TemporaryDirectory[str]:
     """The package as it is now: an edit while the tests run would be a reason to run again."""
     folder = tempfile.TemporaryDirectory(prefix="attsvm-snapshot-")
     for package in (attsvm, companion):
-        _copy(Path(package.__file__).parent, Path(folder.name))
+        source = Path(package.__file__).parent
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, Path(folder.name) / source.name, ignore=ignored)
     return folder
 
 
 def copy_package(target: Path) -> Path:
     """Copy the package into a folder; with that in `PYTHONPATH` the copy is the one in use."""
-    for name in ("attsvm", "companion"):
-        _copy(Path(_snapshot().name) / name, target)
+    shutil.copytree(_snapshot().name, target)
     return target / "attsvm"
-
-
-def _copy(package: Path, target: Path) -> None:
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(package, target / package.name, ignore=ignored)
 
 
 def settings(environment: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -84,13 +113,7 @@ def settings(environment: Mapping[str, str] | None = None) -> dict[str, str]:
 @contextmanager
 def serving(root: Path) -> Iterator[str]:
     """The address of `attsvm serve` while it runs; it must end by being told to."""
-    server = subprocess.Popen(
-        command("serve", "--root", root, "--port", 0),
-        env=settings(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    server = start("serve", "--root", root, "--port", 0)
     try:
         assert server.stdout is not None
         yield server.stdout.readline().split()[0]
@@ -100,22 +123,26 @@ def serving(root: Path) -> Iterator[str]:
     assert server.returncode == 130
 
 
-def build(root: Path, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `attsvm build` on a book, quick unless told otherwise."""
-    return run("build", "--root", root, "--profile", "quick", *arguments, **options)
+def build(root: Path, *arguments: object, **options: Any) -> str:
+    """Run `attsvm build` on a book, quick unless told otherwise; what it said."""
+    return run("build", "--root", root, "--profile", "quick", *arguments, **options).stderr
 
 
 def state(root: Path, *arguments: object, **options: Any) -> str:
     """What `attsvm list` says of the tiny book's chapter, in full scale: state and reason."""
-    done = run("list", "--root", root, *arguments, **options)
-    assert done.returncode == 0, done.stderr
-    line = next(text for text in done.stdout.splitlines() if text.startswith(CHAPTER))
+    listing = run("list", "--root", root, *arguments, **options).stdout
+    line = next(text for text in listing.splitlines() if text.startswith(CHAPTER))
     return " ".join(line.split()[1:])
 
 
 def executed(root: Path) -> list[str]:
     """Chapters that the last successful build ran."""
     return json.loads((root / "_build" / "times.json").read_text())["executed"]
+
+
+def page(root: Path, name: str = CHAPTER) -> str:
+    """A page of the site."""
+    return (root / "_build" / "html" / "book" / f"{name}.html").read_text(encoding="utf-8")
 
 
 def notebook_path(root: Path, chapter: str = CHAPTER) -> Path:

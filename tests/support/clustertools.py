@@ -13,18 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-WAIT = 60.0
+WAIT = 120.0
 """Seconds within which a process has to come up; a limit, not a measurement."""
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Return once a condition holds.
-
-    Raises
-    ------
-    TimeoutError
-        If it does not come to hold.
-    """
+    """Return once a condition holds; a `TimeoutError` says what did not happen."""
     limit = time.monotonic() + WAIT
     while not condition():
         if time.monotonic() > limit:
