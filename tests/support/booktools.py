@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -214,6 +215,13 @@ def add_chapter(root: Path, chapter: str, *sources: str) -> None:
     path.write_text(json.dumps(notebook, indent=1))
     with (root / "_toc.yml").open("a") as toc:
         toc.write(f"  - file: book/{chapter}\n")
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 WAIT = 120.0
@@ -86,12 +85,7 @@ class Cluster:
         wait_for(lambda: "Registered to" in log.read_text(), f"no worker: {log.read_text()}")
         return process
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in self._processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
