@@ -58,18 +58,10 @@ KEPT = 3
 
 @dataclass(frozen=True)
 class Entry:
-    """One executed chapter on disk.
+    """One executed chapter on disk."""
 
-    Parameters
-    ----------
-    folder
-        Holds ``notebook.ipynb``, ``results/``, ``time.json`` and ``manifest.json``.
-    manifest
-        Content of the last: chapter, profile, key, components, checksums, moment.
-    """
-
-    folder: Path
-    manifest: dict[str, Any]
+    folder: Path  # holds `notebook.ipynb`, `results/`, `time.json` and `manifest.json`
+    manifest: dict[str, Any]  # chapter, profile, components, loaded modules, checksums, moment
 
     @property
     def notebook(self) -> Path:
@@ -93,27 +85,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a chapter runs in this build.
-
-    Parameters
-    ----------
-    chapter
-        The chapter.
-    profile
-        ``"quick"`` or ``"full"``.
-    entry
-        The executed chapter to use; None if it has to run.
-    reason
-        Why, in a few words.
-    forced
-        Whether the user wants everything computed anew.
-    """
+    """Whether a chapter runs in this build."""
 
     chapter: Chapter
     profile: str
-    entry: Entry | None
-    reason: str
-    forced: bool = False
+    entry: Entry | None  # the executed chapter to use; None if it has to run
+    reason: str  # why, in a few words
+    forced: bool = False  # whether the user wants everything computed anew
 
     @property
     def runs(self) -> bool:

@@ -23,21 +23,11 @@ KERNEL = "python3"
 
 @dataclass(frozen=True)
 class Chapter:
-    """One executable notebook of the book.
+    """One executable notebook of the book."""
 
-    Parameters
-    ----------
-    id
-        ``"<section folder>/<name>"``.
-    path
-        The committed notebook.
-    notebook
-        Its content (format 4).
-    """
-
-    id: str
-    path: Path
-    notebook: dict[str, Any]
+    id: str  # "<section folder>/<name>"
+    path: Path  # the committed notebook
+    notebook: dict[str, Any]  # its content (format 4)
 
     @property
     def name(self) -> str:

@@ -34,27 +34,13 @@ Report = Callable[[tuple[int, int]], None]
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be executed, and how.
+    """What is to be executed, and how."""
 
-    Attributes
-    ----------
-    folder
-        Holds ``source.ipynb``, and ``cwd``, where the kernel runs; the results go there.
-    log
-        The file for whatever the processes print.
-    environ
-        The environment of both, all of it.
-    strict
-        Whether warnings and memory addresses fail the chapter; else they become ``notes.json``.
-    forked
-        Whether this process was forked from one that has the imports behind it.
-    """
-
-    folder: Path
-    log: Path
-    environ: Mapping[str, str]
-    strict: bool
-    forked: bool
+    folder: Path  # holds `source.ipynb`, and `cwd`, where the kernel runs; the results go there
+    log: Path  # the file for whatever the processes print
+    environ: Mapping[str, str]  # of both, all of it
+    strict: bool  # whether warnings and memory addresses fail the chapter, else are `notes.json`
+    forked: bool  # whether this process was forked from one that has the imports behind it
 
 
 def main(request: Request, progress: Connection) -> None:

@@ -29,39 +29,25 @@ class _In:
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths of one book and of one output folder.
+    """The paths of one book and of one output folder."""
 
-    Parameters
-    ----------
-    root
-        Folder that holds ``_config.yml``, ``_toc.yml``, ``book/`` and ``requirements.lock``.
-    output
-        Folder that everything made goes to; nothing outside it is ever written.
-    """
-
-    root: Path
-    output: Path
+    root: Path  # holds `_config.yml`, `_toc.yml`, `book/` and `requirements.lock`
+    output: Path  # where everything made goes to; nothing outside it is ever written
 
     book = _In("root", "book")
     config = _In("root", "_config.yml")
     toc = _In("root", "_toc.yml")
 
-    chapters = _In("output", "chapters")
-    """Executed chapters, kept from build to build."""
-    chunks = _In("output", "chunks")
-    """Finished chunks of the chapters' experiments."""
-    site = _In("output", "html")
-    """The last complete site; ``index.html`` lies in it."""
-    work = _In("output", "work")
-    """Scratch space of the build that is running."""
-    logs = _In("output", "logs")
-    """What chapters and Jupyter Book printed."""
-    settings = _In("output", "settings")
-    """Private settings folders of IPython, Jupyter and matplotlib."""
-    times = _In("output", "times.json")
-    """Measured times of the last build; apart from the site, which must not vary."""
-    guard = _In("output", ".lock")
-    """The file that keeps two builds in one folder apart."""
+    chapters = _In("output", "chapters")  # executed, kept from build to build
+    chunks = _In("output", "chunks")  # finished parts of the chapters' experiments
+    site = _In("output", "html")  # the last complete one; `index.html` lies in it
+    work = _In("output", "work")  # scratch space of the build that is running
+    logs = _In("output", "logs")  # what chapters and Jupyter Book printed
+    settings = _In("output", "settings")  # private ones of IPython, Jupyter and matplotlib
+    times = _In(
+        "output", "times.json"
+    )  # measured; not in the site, which never varies
+    guard = _In("output", ".lock")  # keeps two builds in one folder apart
 
     @classmethod
     def of(

@@ -78,52 +78,23 @@ def environment(layout: Layout) -> dict[str, str]:
 
 @dataclass
 class Job:
-    """A chapter that is being executed in a process of its own.
-
-    Attributes
-    ----------
-    name
-        The chapter's id.
-    folder
-        Scratch space; the results are made in it.
-    log
-        What the process prints.
-    process
-        `companion.build.execute`, which has the kernel for a child.
-    progress
-        Where it says how many cells are done, of how many.
-    started
-        On the clock `time.perf_counter`, in seconds.
-    resumed
-        How many chunks of experiments an earlier, unfinished execution has left.
-    """
+    """A chapter that is being executed in a process of its own."""
 
     name: str
-    folder: Path
-    log: Path
-    process: BaseProcess
-    progress: Connection
-    started: float
-    resumed: int = 0
+    folder: Path  # scratch space; the results are made in it
+    log: Path  # what the process prints
+    process: BaseProcess  # `companion.build.execute`, which has the kernel for a child
+    progress: Connection  # where it says how many cells are done, of how many
+    started: float  # on the clock `time.perf_counter`, in seconds
+    resumed: int = 0  # chunks of experiments that an earlier, unfinished execution has left
 
 
 class Left(NamedTuple):
-    """What a chapter that has ended leaves.
+    """What a chapter that has ended leaves."""
 
-    Attributes
-    ----------
-    folder
-        Holds ``notebook.ipynb``, ``results/`` and ``time.json``.
-    modules
-        As `relevant` names them: those of its kernel, and those that were loaded where the chunks
-        of its experiments were computed.
-    chunks
-        Names of these chunks.
-    """
-
-    folder: Path
-    modules: list[str]
-    chunks: set[str]
+    folder: Path  # holds `notebook.ipynb`, `results/` and `time.json`
+    modules: list[str]  # loaded in its kernel or where its chunks were computed, as in `relevant`
+    chunks: set[str]  # names of the chunks of its experiments
 
 
 def run(

@@ -36,21 +36,11 @@ RECORD = "run.json"
 
 @dataclass(frozen=True)
 class Run:
-    """One executed chapter.
+    """One executed chapter."""
 
-    Attributes
-    ----------
-    folder
-        Where its results lie.
-    record
-        Content of ``run.json``.
-    fresh
-        Whether it was executed now, or found finished.
-    """
-
-    folder: Path
-    record: dict[str, Any]
-    fresh: bool
+    folder: Path  # where its results lie
+    record: dict[str, Any]  # content of `run.json`
+    fresh: bool  # whether it was executed now, or found finished
 
     @property
     def main(self) -> Path:
