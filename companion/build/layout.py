@@ -44,9 +44,7 @@ class Layout:
     work = _In("output", "work")  # scratch space of the build that is running
     logs = _In("output", "logs")  # what chapters and Jupyter Book printed
     settings = _In("output", "settings")  # private ones of IPython, Jupyter and matplotlib
-    times = _In(
-        "output", "times.json"
-    )  # measured; not in the site, which never varies
+    times = _In("output", "times.json")  # measured; not in the site, which never varies
     guard = _In("output", ".lock")  # keeps two builds in one folder apart
 
     @classmethod

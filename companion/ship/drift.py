@@ -103,11 +103,16 @@ def compare(old: Results, new: Results) -> pd.DataFrame:
         for key, protocol in PROTOCOLS.items():
             one, other = before.get(key) or {}, after.get(key) or {}
             if one or other:
-                about = [name, known.get("chapter", ""), known.get("quantity", ""), protocol]
-                values = [float(side.get("value", math.nan)) for side in (one, other)]
-                numbers = [*values, 0.0, 0.0, float(one.get("halfwidth", 0.0))]
-                verdicts = [before.get("verdict", ""), after.get("verdict", "")]
-                rows.append([*about, *numbers, *verdicts])
+                row = {
+                    "claim": name,
+                    "protocol": protocol,
+                    "old": float(one.get("value", math.nan)),
+                    "new": float(other.get("value", math.nan)),
+                    "halfwidth": float(one.get("halfwidth", 0.0)),
+                    "old verdict": before.get("verdict", ""),
+                    "new verdict": after.get("verdict", ""),
+                }
+                rows.append(row | {key: known.get(key, "") for key in ("chapter", "quantity")})
     table = pd.DataFrame(rows, columns=COLUMNS)
     # Two infinities of one sign are the same number.
     table["difference"] = (table.new - table.old).mask(table.old == table.new, 0.0)
@@ -123,9 +128,9 @@ def compare(old: Results, new: Results) -> pd.DataFrame:
     }
     table["state"] = np.select(list(states.values()), list(states), "same")
     rank = table.state.map({"verdict changed": 0, "missing": 1, "new": 2}).fillna(3)
-    order = pd.DataFrame({"rank": rank, "size": -table.relative.fillna(0.0), "claim": table.claim})
-    order = order.sort_values(["rank", "size", "claim"], kind="stable")
-    return table.loc[order.index].reset_index(drop=True)
+    table = table.assign(rank=rank, size=-table.relative.fillna(0.0))
+    table = table.sort_values(["rank", "size", "claim"], kind="stable", ignore_index=True)
+    return table[[*COLUMNS, "state"]]
 
 
 def changed_verdicts(moves: pd.DataFrame) -> list[str]:

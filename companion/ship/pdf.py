@@ -115,9 +115,8 @@ def _print(site: Path, source: Path, target: Path, parts: list[Part]) -> int:
     import pikepdf
     from playwright.sync_api import Error, sync_playwright
 
-    given = os.environ.get("ATTSVM_CHROMIUM") or next(
-        filter(None, map(shutil.which, BROWSERS)), None
-    )
+    found = (os.environ.get("ATTSVM_CHROMIUM"), *map(shutil.which, BROWSERS))
+    given = next(filter(None, found), None)
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=given, args=FLAGS)
