@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import keyword
 from pathlib import Path
@@ -30,11 +29,9 @@ VALUES = st.recursive(
 
 def evaluate(source: str) -> dict[str, Any]:
     """What a parameters cell assigns."""
-    return {
-        statement.targets[0].id: ast.literal_eval(statement.value)
-        for statement in ast.parse(source).body
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-    }
+    values: dict[str, Any] = {}
+    exec(source, {}, values)
+    return values
 
 
 @given(st.dictionaries(NAMES, st.tuples(VALUES, VALUES, st.booleans()), min_size=1, max_size=4))

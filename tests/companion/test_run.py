@@ -186,30 +186,21 @@ def test_what_is_wrong_is_said_before_anything_runs(attsvm: Runner) -> None:
     assert [path.name for path in (attsvm.folder / "mine").iterdir()] == ["thesis.tex"]
 
 
-def test_a_killed_run_goes_on_and_two_at_once_do_not_clash(attsvm: Runner) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_an_ended_run_goes_on_and_two_at_once_do_not_clash(attsvm: Runner, number: int) -> None:
     process = attsvm.start(0.4)
     wait_for(lambda: len(attsvm.computed) >= 4, "too few chunks")
-    booktools.end(process)
-    before = len(attsvm.computed)
-    both = [attsvm.start(0), attsvm.start(0)]
-    for other in both:
-        _, said = other.communicate(timeout=120)
+    said = booktools.end(process, number)
+    assert (number == signal.SIGINT) == ("interrupted; give the same command again" in said)
+    assert len(attsvm.computed) < 12
+    for other in [attsvm.start(0), attsvm.start(0)]:
+        said = other.communicate(timeout=120)[1]
         assert other.returncode == 0, said
     # One of the two did the rest, less what was there; the chunk that was cut off is done twice.
-    assert before < 12
     assert len(attsvm.computed) <= 13
     assert len(set(attsvm.computed)) == 12
     left = {path.name for path in (attsvm.folder / "out").iterdir()}
     assert left == {"claims", "claims.csv", "figures", "mean.html", "mean.ipynb", "run.json"}
-
-
-def test_an_interrupted_run_says_how_to_go_on(attsvm: Runner) -> None:
-    process = attsvm.start(0.4)
-    wait_for(lambda: len(attsvm.computed) >= 2, "too few chunks")
-    said = booktools.end(process, signal.SIGINT)
-    assert "attsvm: interrupted; give the same command again to go on" in said
-    attsvm("run", "mean", "--output", "out")
-    assert len(attsvm.computed) <= 13
 
 
 def test_a_sweep_makes_a_table_and_a_page_and_is_not_repeated(attsvm: Runner) -> None:
