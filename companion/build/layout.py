@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from attsvm.errors import ArgumentError
 
-__all__ = ["PROFILES", "Layout", "commit", "files_in", "source_date"]
+__all__ = ["PROFILES", "Layout", "commit", "files_in", "remove", "source_date"]
 
 PROFILES = ("quick", "full")
 
@@ -84,6 +85,14 @@ def files_in(folder: Path) -> dict[str, Path]:
     """All files below a folder by their name in it, sorted."""
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path for path in found}
+
+
+def remove(path: Path) -> None:
+    """Remove a folder with all that is in it, or a file, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _find_root(root: str | Path | None) -> Path:

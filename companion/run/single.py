@@ -10,7 +10,6 @@ from __future__ import annotations
 import html
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from attsvm.errors import ArgumentError
 from companion.build import cache, schedule
 from companion.build.chapters import Chapter
 from companion.build.guard import exclusive
-from companion.build.layout import Layout, commit, files_in
+from companion.build.layout import Layout, commit, files_in, remove
 from companion.build.progress import Progress
 from companion.build.warm import starter
 from companion.errors import BuildError, ChapterError
@@ -93,12 +92,12 @@ def run(
         if record is None:
             # By name: whatever else lies in the folder is somebody's.
             for name in (*_files(chapter), "error.log", RECORD, *(["chunks"] if force else [])):
-                _remove(folder / name)
+                remove(folder / name)
             set_here = {p.name: values[p.name] for p in parameters if values[p.name] != p.default}
             try:
                 left = _execute(layout, own, chapter.with_values(set_here), profile, progress)
             finally:
-                _remove(own.settings)
+                remove(own.settings)
             record = {
                 "chapter": chapter.id,
                 "profile": profile,
@@ -119,7 +118,7 @@ def run(
             }
             _fill(folder, chapter, record, left.folder)
             for scratch in (own.work, own.logs, own.chunks):
-                _remove(scratch)
+                remove(scratch)
         own.guard.unlink(missing_ok=True)
     return Run(folder, record, fresh)
 
@@ -232,10 +231,3 @@ def _require_ours(folder: Path) -> None:
         raise ArgumentError(
             "output", "a new or empty folder, or one of an earlier run", str(folder)
         )
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
