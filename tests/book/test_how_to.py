@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from booktools import REPOSITORY, free_port
+from booktools import REPOSITORY, free_port, measured, write_results
 
 PAGES = sorted((REPOSITORY / "book" / "how-to").glob("*.md"))
 BLOCK = re.compile(
@@ -178,17 +178,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def two_builds(folder: Path) -> None:
     """Results of two builds, for the page on drift."""
+    published = {"value": 1.0, "halfwidth": 0.0}
     for name, shift, numpy in (("old", 0.0, "2.4.6"), ("new", 1.0, "2.5.0")):
-        for kind in ("claims", "figures"):
-            (folder / name / kind).mkdir(parents=True)
-        passport = {"passport": {"versions": {"numpy": numpy}}}
-        (folder / name / "figures" / "a.json").write_text(json.dumps(passport))
-        for claim, value, move in (("a", 0.5, 0.0), ("b", 0.25, 0.05), ("c", 0.75, 1e-12)):
-            certified = {"value": value + shift * move, "halfwidth": 0.1}
-            published = {"value": 1.0, "halfwidth": 0.0} if claim == "a" else None
-            record = {"id": claim, "verdict": "holds", "certified": certified}
-            text = json.dumps(record | {"as_published": published})
-            (folder / name / "claims" / f"{claim}.json").write_text(text)
+        records = [
+            measured("a", 0.5, halfwidth=0.1, as_published=published),
+            measured("b", 0.25 + 0.05 * shift, halfwidth=0.1),
+            measured("c", 0.75 + 1e-12 * shift, halfwidth=0.1),
+        ]
+        write_results(folder / name, *records, versions={"numpy": numpy})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

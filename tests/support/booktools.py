@@ -190,6 +190,25 @@ records.write_json(records.context().output / "claims" / "{name}.json", record)
 records.display({{"application/vnd.attsvm.claim+json": record, "text/plain": "a claim"}})"""
 
 
+def measured(
+    name: str, value: float, verdict: str = "holds", halfwidth: float = 0.5, **more: object
+) -> dict[str, object]:
+    """A record of a claim, as far as `attsvm drift` reads it."""
+    certified = {"value": value, "halfwidth": halfwidth, "low": value, "high": value, "n": 4}
+    return {"id": name, "verdict": verdict, "certified": certified, "as_published": None} | more
+
+
+def write_results(folder: Path, *records: dict[str, object], versions: dict[str, str]) -> Path:
+    """Write what a build leaves: claims, and a figure whose passport names these versions."""
+    for kind in ("claims", "figures"):
+        (folder / kind).mkdir(parents=True)
+    for one in records:
+        (folder / "claims" / f"{one['id']}.json").write_text(json.dumps(one))
+    figure = {"passport": {"versions": versions}}
+    (folder / "figures" / "line.json").write_text(json.dumps(figure))
+    return folder
+
+
 def add_cell(root: Path, source: str, chapter: str = CHAPTER) -> None:
     """Append a code cell to a chapter."""
     edit(root, lambda notebook: notebook["cells"].append(code(source)), chapter)
