@@ -30,7 +30,7 @@ from companion.build.chapters import Chapter
 from companion.build.layout import Layout, files_in
 from companion.build.normalise import source_of
 
-__all__ = ["Decision", "Entry", "checksums", "code_of", "components", "decide", "relevant",
+__all__ = ["Decision", "Entry", "checksums", "components", "decide", "relevant",
            "siblings", "snapshot", "store"]  # fmt: skip
 
 # How each part of a key is named to the reader; modules and libraries go by their own names.
@@ -77,6 +77,10 @@ class Entry:
     def time(self) -> dict[str, Any]:
         """What was measured of the execution: times in seconds, peak memory in bytes."""
         return json.loads((self.folder / "time.json").read_text(encoding="utf-8"))
+
+    def shows(self, chapter: Chapter, profile: str) -> bool:
+        """Whether it was made with the code and the parameters that the chapter has now."""
+        return _written(chapter, profile).items() <= self.manifest["components"].items()
 
     def is_sound(self) -> bool:
         """Whether every file is there with the checksum it was stored with."""
@@ -138,8 +142,7 @@ def components(
     ours = {name.partition(".")[0] for name in modules}
     libraries = {name.partition(".")[0] for name in loaded} - ours
     return {
-        "cells": code_of(chapter),
-        "parameters": _hash([profile, chapter.parameters(profile)]),
+        **_written(chapter, profile),
         "files": _hash(sorted(checksums(siblings(chapter)).items())),
         "claims": _hash(own),
         "tool": _hash(tool),
@@ -177,15 +180,15 @@ def relevant(layout: Layout, names: Iterable[str]) -> list[str]:
     return sorted(full | {name.partition(".")[0] for name in set(names) - full})
 
 
-def code_of(chapter: Chapter) -> str:
-    """Hash of what the code cells of a chapter do: their code, and their tags that matter."""
+def _written(chapter: Chapter, profile: str) -> dict[str, str]:
+    """Hashes of what stands in a chapter: its code cells, with tags that matter; its parameters."""
     kernel = chapter.notebook.get("metadata", {}).get("kernelspec", {}).get("name")
     found: list[Any] = [kernel]
     for cell in chapter.notebook["cells"]:
         if cell["cell_type"] == "code":
             tags = cell.get("metadata", {}).get("tags", [])
             found.append((_code(source_of(cell)), sorted(set(tags) & set(TAGS))))
-    return _hash(found)
+    return {"cells": _hash(found), "parameters": _hash([profile, chapter.parameters(profile)])}
 
 
 @functools.lru_cache(maxsize=1000)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from companion.build.cache import Entry, code_of
+from companion.build.cache import Entry
 from companion.build.chapters import Chapter
 from companion.build.layout import Layout, files_in
 from companion.build.normalise import normalise
@@ -65,10 +65,10 @@ def stage(
 def _page(chapter: Chapter, profile: str, entry: Entry) -> str:
     """The notebook that the page is made of: the chapter as it is now, with its outputs.
 
-    Where the code has changed since and was not to be executed, as it was then.
+    Where code or parameters have changed since and were not to be executed, as it was then.
     """
     content = json.loads(entry.notebook.read_text(encoding="utf-8"))
-    if entry.manifest["components"]["cells"] == code_of(chapter):
+    if entry.shows(chapter, profile):
         now = chapter.with_values(chapter.parameters(profile)).notebook
         cells, executed = (
             [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
