@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from attsvm.svm._attention import solve, solve_many
+from attsvm.svm._attention import solve, solve_lp, solve_many
 from attsvm.svm._certificate import Certified, Status, Tolerance
 from attsvm.svm._evidence import evidence, passport
 from attsvm.svm._solution import Solution
@@ -18,7 +18,6 @@ from attsvm.svm._solution import Solution
 if TYPE_CHECKING:
     from attsvm.svm._face import Face
     from attsvm.svm._general import GeneralSolution, solve_general
-    from attsvm.svm._lp import solve_lp
 
 __all__ = [
     "Certified",
@@ -39,7 +38,6 @@ _LATER = {
     "Face": "_face",
     "GeneralSolution": "_general",
     "solve_general": "_general",
-    "solve_lp": "_lp",
 }
 
 
