@@ -19,12 +19,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from companion.build.normalise import normalise, objections
-
-if TYPE_CHECKING:
-    from companion.build.forked import ForkedKernel
 
 __all__ = ["Request", "main"]
 
@@ -56,17 +53,18 @@ def main(request: Request, progress: Connection) -> None:
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.environ)
-    kernel = None
+    kernel, options = None, {}
     if request.forked:
-        from companion.build.forked import ForkedKernel
+        from companion.build.forked import ForkedKernel, manager
 
         kernel = ForkedKernel(progress)
         kernel.start()
+        options = {"kernel_manager_class": manager(kernel)}
     # The rebuild asks for an end by SIGTERM; as an exception it shuts the kernel down on its way.
     signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_end_with_the_rebuild, daemon=True).start()
     try:
-        error = _execute(request, progress, kernel)
+        error = _execute(request, progress, options)
     finally:
         if kernel is not None:
             kernel.orders.close()  # one that was never launched ends
@@ -92,16 +90,13 @@ def _end_with_the_rebuild() -> None:
 
 
 def _execute(
-    request: Request, progress: Connection, kernel: ForkedKernel | None
+    request: Request, progress: Connection, options: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     import papermill
     from papermill.engines import papermill_engines
     from papermill.exceptions import PapermillExecutionError
 
-    from companion.build.forked import manager
-
     papermill_engines.register("attsvm", _engine(progress.send))
-    options = {} if kernel is None else {"kernel_manager_class": manager(kernel)}
     started = time.perf_counter()
     try:
         notebook = papermill.execute_notebook(

@@ -37,14 +37,11 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def test_commit_is_named_and_changes_are_told(repository: Path) -> None:
+def test_commit_is_named_and_dated(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     head = git(repository, "rev-parse", "HEAD")
     assert commit(repository) == head
     (repository / "requirements.lock").write_text("numpy==1\n")
     assert commit(repository) == f"{head}-modified"
-
-
-def test_date_is_that_of_the_commit(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     assert source_date(repository) == 1714979289
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
