@@ -42,21 +42,9 @@ book: env
 
 # Without a browser on this machine, Playwright brings its own.
 test: env
-	@browser="$$ATTSVM_CHROMIUM"; \
-	for name in chromium chromium-browser google-chrome google-chrome-stable \
-	    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" \
-	    "/Applications/Chromium.app/Contents/MacOS/Chromium"; do \
-	  if [ -n "$$browser" ]; then break; fi; \
-	  browser=$$(command -v "$$name" 2>/dev/null) || browser=; \
-	done; \
-	if [ -n "$$browser" ]; then \
-	  echo "==> Testing, with the browser $$browser"; \
-	  ATTSVM_CHROMIUM="$$browser"; export ATTSVM_CHROMIUM; \
-	else \
-	  echo "==> No Chromium found: installing Playwright's"; \
-	  $(PY) -m playwright install chromium || exit 1; \
-	fi; \
-	$(ONE_THREAD) $(PY) -m pytest -n "$(JOBS)" --dist loadfile $(PYTEST_ARGS)
+	@$(PY) -c "from companion.ship import browser; raise SystemExit(not browser())" || \
+	  { echo "==> No Chromium found: installing Playwright's"; $(PY) -m playwright install chromium; }
+	@$(ONE_THREAD) $(PY) -m pytest -n "$(JOBS)" --dist loadfile $(PYTEST_ARGS)
 
 serve: env
 	@$(PY) -m attsvm serve --port "$(PORT)"

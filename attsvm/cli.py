@@ -11,24 +11,16 @@ import argparse
 import importlib.metadata
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from attsvm import __version__
+from attsvm.commands import FAILED, INTERRUPTED, OK, USAGE, Commands, add
 from attsvm.errors import ArgumentError, AttsvmError
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-else:
-    Commands = object
 
 __all__ = ["FAILED", "GROUP", "INTERRUPTED", "OK", "USAGE", "Commands", "add", "complain", "main"]
 
 GROUP = "attsvm.commands"
 """Entry point group of functions that add commands."""
-
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes of every command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,40 +66,6 @@ def _parser() -> argparse.ArgumentParser:
     train.register(commands)
     for plugin in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: p.name):
         plugin.load()(commands)
-    return parser
-
-
-def add(
-    commands: Commands,
-    name: str,
-    run: Callable[[argparse.Namespace], int],
-    summary: str,
-    description: str = "",
-    epilog: str = "",
-) -> argparse.ArgumentParser:
-    """Add a command, and give its parser to add options to.
-
-    Parameters
-    ----------
-    commands
-        The command line's commands.
-    name
-        What the user types.
-    run
-        Takes the parsed options, returns the exit code.
-    summary
-        One sentence for ``attsvm --help``.
-    description, epilog
-        Text of the command's own help, its lines kept as they are; by default the summary.
-    """
-    parser = commands.add_parser(
-        name,
-        help=summary,
-        description=description or summary,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
     return parser
 
 

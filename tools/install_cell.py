@@ -30,12 +30,7 @@ if importlib.util.find_spec("attsvm") is None:
 
 
 def install_cell(layout: Layout) -> dict[str, Any]:
-    """The cell (notebook format 4.5) that installs the package from the configured repository.
-
-    Parameters
-    ----------
-    layout
-        Where the book lies; its ``_config.yml`` names the repository and the branch.
+    """The cell (notebook format 4.5) for the repository and branch that ``_config.yml`` names.
 
     Raises
     ------

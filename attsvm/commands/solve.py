@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from attsvm.cli import FAILED, OK, Commands, add
-from attsvm.commands import problems
+from attsvm.commands import FAILED, OK, Commands, add, problems
 from attsvm.errors import ArgumentError
 
 __all__ = ["register"]

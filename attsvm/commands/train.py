@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from attsvm.cli import FAILED, OK, Commands, add
-from attsvm.commands import problems
+from attsvm.commands import FAILED, OK, Commands, add, problems
 from attsvm.commands.solve import with_files
 from attsvm.errors import ArgumentError
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attsvm.svm._attention import solve, solve_many
+from attsvm.svm._attention import solve, solve_lp, solve_many
 from attsvm.svm._certificate import Certified, Status, Tolerance
 from attsvm.svm._evidence import evidence, passport
 from attsvm.svm._solution import Solution
@@ -21,7 +21,6 @@ from attsvm.svm._solution import Solution
 if TYPE_CHECKING:
     from attsvm.svm._face import Face
     from attsvm.svm._general import GeneralSolution, solve_general
-    from attsvm.svm._lp import solve_lp
 
 __all__ = [
     "Certified",
@@ -45,10 +44,6 @@ def __getattr__(name: str) -> Any:
         from attsvm.svm._face import Face
 
         return Face
-    if name == "solve_lp":
-        from attsvm.svm._lp import solve_lp
-
-        return solve_lp
     if name in ("GeneralSolution", "solve_general"):
         from attsvm.svm._general import GeneralSolution, solve_general
 

@@ -1,4 +1,4 @@
-"""Att-SVM and Att-SVM*: one selected token for each sequence (Section 2)."""
+"""Att-SVM and Att-SVM*, also in ℓp: one selected token for each sequence (Section 2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import numpy as np
 from attsvm import _checks
 from attsvm._typing import ArrayLike, FloatArray
 from attsvm.errors import InfeasibleError
-from attsvm.svm._certificate import DEFAULT, NORMS, Certified, Norm, Status, Tolerance, judge
+from attsvm.svm._certificate import (
+    DEFAULT,
+    NORMS,
+    Certified,
+    Norm,
+    Status,
+    Tolerance,
+    entrywise_norm,
+    judge,
+)
 from attsvm.svm._constraints import Instances, Program, Rows, read
 from attsvm.svm._frobenius import least_distance
 from attsvm.svm._solution import Solution
@@ -114,6 +123,45 @@ def solve_many(
         for index, solution in enumerate(solutions):
             _raise_if_infeasible(solution, f"instance {index}: ")
     return solutions
+
+
+def solve_lp(
+    X: ArrayLike,
+    Z: ArrayLike,
+    selected: ArrayLike,
+    p: float,
+    mask: ArrayLike | None = None,
+    on_infeasible: str = "raise",
+    tolerance: Tolerance | None = None,
+) -> Solution:
+    """Solve min ‖W‖_p = (Σ |W_kl|^p)^(1/p) subject to (x_{i,α_i} − x_it)' W z_i ≥ 1, t ≠ α_i.
+
+    The target of ℓp mirror descent.
+    Certified by the dual norm, 1/p + 1/q = 1: every λ ≥ 0 gives ‖W‖_p ≥ Σλ / ‖Σ λ_it D_it z_i'‖_q.
+
+    Parameters
+    ----------
+    X, Z, selected
+        (n, T, d), (n, d) and (n,): tokens, queries and selected tokens, as in `attsvm.svm.solve`.
+    p
+        1 < p < ∞.
+    mask, on_infeasible, tolerance
+        As in `attsvm.svm.solve`.
+
+    Returns
+    -------
+    Solution
+        Certified, with norm "lp" and power p.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument has the wrong shape, dtype or range.
+    InfeasibleError
+        As in `attsvm.svm.solve`.
+    """
+    p = _checks.number("p", p, above=1.0)
+    return solve_one(X, Z, selected, entrywise_norm(p), mask, on_infeasible, tolerance)
 
 
 def solve_one(

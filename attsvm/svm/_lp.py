@@ -1,57 +1,15 @@
-"""ℓp Att-SVM: min ‖W‖_p (entrywise) under the margins, the target of ℓp mirror descent."""
+"""Minimises ‖W‖_p (entrywise) under the margins."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from attsvm import _checks
 from attsvm._linalg import step_to_zero
-from attsvm._typing import ArrayLike, FloatArray
-from attsvm.svm._attention import solve_one
-from attsvm.svm._certificate import Tolerance, entrywise_norm
+from attsvm._typing import FloatArray
 from attsvm.svm._constraints import Rows
-from attsvm.svm._solution import Solution
 
 _STEPS = 80
-
-
-def solve_lp(
-    X: ArrayLike,
-    Z: ArrayLike,
-    selected: ArrayLike,
-    p: float,
-    mask: ArrayLike | None = None,
-    on_infeasible: str = "raise",
-    tolerance: Tolerance | None = None,
-) -> Solution:
-    """Solve min ‖W‖_p = (Σ |W_kl|^p)^(1/p) subject to (x_{i,α_i} − x_it)' W z_i ≥ 1, t ≠ α_i.
-
-    Certified by the dual norm, 1/p + 1/q = 1: every λ ≥ 0 gives ‖W‖_p ≥ Σλ / ‖Σ λ_it D_it z_i'‖_q.
-
-    Parameters
-    ----------
-    X, Z, selected
-        (n, T, d), (n, d) and (n,): tokens, queries and selected tokens, as in `attsvm.svm.solve`.
-    p
-        1 < p < ∞.
-    mask, on_infeasible, tolerance
-        As in `attsvm.svm.solve`.
-
-    Returns
-    -------
-    Solution
-        Certified, with norm "lp" and power p.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument has the wrong shape, dtype or range.
-    InfeasibleError
-        As in `attsvm.svm.solve`.
-    """
-    p = _checks.number("p", p, above=1.0)
-    return solve_one(X, Z, selected, entrywise_norm(p), mask, on_infeasible, tolerance)
 
 
 def entrywise(rows: Rows, start: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +48,8 @@ def plan(
     wanted = chapters.select(found, only) if only else found
     chapters.validate(found)
     return [
-        cache.decide(
-            layout,
-            chapter,
-            profile,
-            force=force and chapter in wanted,
-            stale=chapter not in wanted,
-        )
-        for chapter in found
+        cache.decide(layout, one, profile, force=force and one in wanted, stale=one not in wanted)
+        for one in found
     ]
 
 
@@ -116,13 +110,11 @@ def _build(
     for decision in decisions:
         state = "runs" if decision.runs else "kept"
         progress.say(f"  {decision.chapter.id}: {state} ({decision.reason})")
-    clock = _Clock()
-    fresh = schedule.run(layout, stale, jobs=jobs, progress=progress)
-    clock.lap("chapters")
-    entries = {
-        decision.chapter.id: fresh.get(decision.chapter.id) or _kept(decision)
-        for decision in decisions
-    }
+    began = time.perf_counter()
+    entries = schedule.run(layout, stale, jobs=jobs, progress=progress)
+    executed = sorted(entries)
+    rendering = time.perf_counter()
+    entries |= {one.chapter.id: one.entry for one in decisions if one.entry is not None}
     staged = staging.stage(layout, book, profile, entries)
     results = staging.collect(staged)
     problems = check.figure_problems(book, results, staged)
@@ -137,36 +129,13 @@ def _build(
     staging.write_indices(staged, results, times)
     progress.say("Rendering with Jupyter Book")
     html = render.render(layout, staged)
-    clock.lap("rendering")
+    laps = {"chapters": rendering - began, "rendering": time.perf_counter() - rendering}
     site = render.publish(layout, html)
-    times["build"] = clock.laps
-    times["executed"] = sorted(fresh)
+    times |= {"build": laps, "executed": executed}
     layout.times.write_text(json.dumps(times, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    progress.say(_summary(clock.laps, len(fresh), len(results.figures), len(results.claims)))
-    return site
-
-
-def _kept(decision: cache.Decision) -> cache.Entry:
-    if decision.entry is None:
-        raise BuildError(f"chapter {decision.chapter.id}: was to run but has no results")
-    return decision.entry
-
-
-def _summary(laps: Mapping[str, float], executed: int, figures: int, claims: int) -> str:
-    return (
-        f"Done: {executed} chapters executed in {laps['chapters']:.1f} s, "
-        f"rendered in {laps['rendering']:.1f} s; {figures} figures, {claims} claims judged"
+    progress.say(
+        f"Done: {len(executed)} chapters executed in {laps['chapters']:.1f} s, rendered in "
+        f"{laps['rendering']:.1f} s; {len(results.figures)} figures, {len(results.claims)} claims "
+        "judged"
     )
-
-
-class _Clock:
-    """Wall time of the parts of a build, in seconds."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps[name] = now - self._last
-        self._last = now
+    return site

@@ -26,10 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from attsvm import claims, sources
-from companion.build.chapters import Chapter, source_of
-from companion.build.layout import Layout
+from companion.build.chapters import Chapter
+from companion.build.layout import Layout, files_in
+from companion.build.normalise import source_of
 
-__all__ = ["Decision", "Entry", "code_of", "components", "decide", "relevant", "snapshot", "store"]
+__all__ = ["Decision", "Entry", "checksums", "components", "decide", "relevant",
+           "siblings", "snapshot", "store"]  # fmt: skip
 
 # How each part of a key is named to the reader; modules and libraries go by their own names.
 CHANGES = {
@@ -56,18 +58,10 @@ KEPT = 3
 
 @dataclass(frozen=True)
 class Entry:
-    """One executed chapter on disk.
+    """One executed chapter on disk."""
 
-    Parameters
-    ----------
-    folder
-        Holds ``notebook.ipynb``, ``results/``, ``time.json`` and ``manifest.json``.
-    manifest
-        Content of the last: chapter, profile, key, components, checksums, moment.
-    """
-
-    folder: Path
-    manifest: dict[str, Any]
+    folder: Path  # holds `notebook.ipynb`, `results/`, `time.json` and `manifest.json`
+    manifest: dict[str, Any]  # chapter, profile, components, loaded modules, checksums, moment
 
     @property
     def notebook(self) -> Path:
@@ -84,35 +78,24 @@ class Entry:
         """What was measured of the execution: times in seconds, peak memory in bytes."""
         return json.loads((self.folder / "time.json").read_text(encoding="utf-8"))
 
+    def shows(self, chapter: Chapter, profile: str) -> bool:
+        """Whether it was made with the code and the parameters that the chapter has now."""
+        return _written(chapter, profile).items() <= self.manifest["components"].items()
+
     def is_sound(self) -> bool:
         """Whether every file is there with the checksum it was stored with."""
-        recorded: dict[str, str] = self.manifest["files"]
-        return recorded == _checksums(self.folder)
+        return bool(self.manifest["files"] == checksums(_content(self.folder)))
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a chapter runs in this build.
-
-    Parameters
-    ----------
-    chapter
-        The chapter.
-    profile
-        ``"quick"`` or ``"full"``.
-    entry
-        The executed chapter to use; None if it has to run.
-    reason
-        Why, in a few words.
-    forced
-        Whether the user wants everything computed anew.
-    """
+    """Whether a chapter runs in this build."""
 
     chapter: Chapter
     profile: str
-    entry: Entry | None
-    reason: str
-    forced: bool = False
+    entry: Entry | None  # the executed chapter to use; None if it has to run
+    reason: str  # why, in a few words
+    forced: bool = False  # whether the user wants everything computed anew
 
     @property
     def runs(self) -> bool:
@@ -125,32 +108,23 @@ def _hash(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _hash_files(paths: Mapping[str, Path]) -> str:
-    return _hash([(name, _hash_file(path)) for name, path in sorted(paths.items())])
+def checksums(files: Mapping[str, Path]) -> dict[str, str]:
+    """SHA-256 of each file, by name."""
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
-def _hash_file(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _checksums(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): _hash_file(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path != folder / "manifest.json"
-    }
+def _content(folder: Path) -> dict[str, Path]:
+    """The files of an entry that its manifest speaks of."""
+    return {name: path for name, path in files_in(folder).items() if name != "manifest.json"}
 
 
 def siblings(chapter: Chapter) -> dict[str, Path]:
     """Files beside the notebook that it might read: all but pages, notebooks and leftovers."""
-    folder = chapter.path.parent
+    leftovers = {".ipynb_checkpoints", "attsvm-output", "__pycache__"}
     return {
-        path.relative_to(folder).as_posix(): path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and path.suffix not in (".ipynb", ".md")
-        and not {".ipynb_checkpoints", "attsvm-output", "__pycache__"} & set(path.parts)
+        name: path
+        for name, path in files_in(chapter.path.parent).items()
+        if path.suffix not in (".ipynb", ".md") and not leftovers & set(path.parts)
     }
 
 
@@ -159,22 +133,8 @@ def components(
 ) -> dict[str, str]:
     """Hash, part by part, all that the outputs of a chapter depend on.
 
-    Parameters
-    ----------
-    layout
-        Where the book lies.
-    chapter
-        The chapter.
-    profile
-        ``"quick"`` or ``"full"``.
-    loaded
-        Names of the modules that were loaded when it ended.
-
-    Returns
-    -------
-    dict
-        Hash by part; ``"module NAME"`` for a module of this package or of the book's folder,
-        ``"library NAME"``, with the version, for one that is installed.
+    Of the modules that were ``loaded`` when it ended, ``"module NAME"`` is one of the package or of
+    the book's folder, ``"library NAME"``, with its version, one that is installed.
     """
     tool = [sources.digest(Path(__file__).parent / name) for name in TOOL]
     own = [repr(claim) for claim in claims.registry() if claim.chapter == chapter.id]
@@ -182,9 +142,8 @@ def components(
     ours = {name.partition(".")[0] for name in modules}
     libraries = {name.partition(".")[0] for name in loaded} - ours
     return {
-        "cells": code_of(chapter),
-        "parameters": _hash([profile, chapter.parameters(profile)]),
-        "files": _hash_files(siblings(chapter)),
+        **_written(chapter, profile),
+        "files": _hash(sorted(checksums(siblings(chapter)).items())),
         "claims": _hash(own),
         "tool": _hash(tool),
         "python": _hash([platform.python_version(), platform.system(), platform.machine()]),
@@ -216,34 +175,20 @@ def snapshot(layout: Layout) -> dict[str, str]:
 
 
 def relevant(layout: Layout, names: Iterable[str]) -> list[str]:
-    """Modules by full name where their code counts, others by that of their library.
-
-    Parameters
-    ----------
-    layout
-        Where the book lies.
-    names
-        All modules that were loaded.
-    """
+    """Modules by full name where their code counts, others by that of their library."""
     full = set(_modules(layout, names))
     return sorted(full | {name.partition(".")[0] for name in set(names) - full})
 
 
-def code_of(chapter: Chapter) -> str:
-    """Hash of what the code cells of a chapter do: their code, and their tags that matter.
-
-    Parameters
-    ----------
-    chapter
-        The chapter.
-    """
+def _written(chapter: Chapter, profile: str) -> dict[str, str]:
+    """Hashes of what stands in a chapter: its code cells, with tags that matter; its parameters."""
     kernel = chapter.notebook.get("metadata", {}).get("kernelspec", {}).get("name")
     found: list[Any] = [kernel]
     for cell in chapter.notebook["cells"]:
         if cell["cell_type"] == "code":
             tags = cell.get("metadata", {}).get("tags", [])
             found.append((_code(source_of(cell)), sorted(set(tags) & set(TAGS))))
-    return _hash(found)
+    return {"cells": _hash(found), "parameters": _hash([profile, chapter.parameters(profile)])}
 
 
 @functools.lru_cache(maxsize=1000)
@@ -257,14 +202,18 @@ def _code(source: str) -> str:
     return f"{tree};" if last.rstrip().endswith(";") else f"{tree}{source.lstrip()[:1] in QUOTES}"
 
 
-def entries(layout: Layout, chapter: Chapter, profile: str) -> Iterator[Entry]:
+def entries(layout: Layout, chapter: Chapter, profile: str) -> list[Entry]:
     """Executed states of a chapter in a profile, newest first; unreadable ones are left out."""
-    found = []
-    for path in (layout.chapters / chapter.id).glob("*/manifest.json"):
-        manifest = _read_manifest(path)
-        if manifest and manifest["profile"] == profile:
-            found.append(Entry(path.parent, manifest))
-    yield from sorted(found, key=lambda entry: entry.manifest["finished"], reverse=True)
+    found = [
+        Entry(path.parent, manifest)
+        for path in _manifests(layout, chapter)
+        if (manifest := _read_manifest(path)) and manifest["profile"] == profile
+    ]
+    return sorted(found, key=lambda entry: entry.manifest["finished"], reverse=True)
+
+
+def _manifests(layout: Layout, chapter: Chapter) -> Iterator[Path]:
+    return (layout.chapters / chapter.id).glob("*/manifest.json")
 
 
 def _read_manifest(path: Path) -> dict[str, Any] | None:
@@ -281,34 +230,23 @@ def decide(
 ) -> Decision:
     """Decide whether a chapter must run.
 
-    Parameters
-    ----------
-    layout
-        Where the book lies.
-    chapter
-        The chapter.
-    profile
-        ``"quick"`` or ``"full"``.
-    force
-        Run it whatever the cache holds.
-    stale
-        Be content with the newest executed state, should it be out of date.
+    ``force`` runs it whatever the cache holds; ``stale`` is content with the newest executed state,
+    should it be out of date.
     """
     decision = Decision(chapter, profile, None, "forced", forced=force)
     if force:
         return decision
-    kept = list(entries(layout, chapter, profile))
+    damaged = replace(decision, reason="its kept results are damaged")
+    kept = entries(layout, chapter, profile)
     changes = [_changes(layout, chapter, entry) for entry in kept]
     for entry, changed in zip(kept, changes, strict=True):
         if not changed:
-            if entry.is_sound():
-                return replace(decision, entry=entry, reason="unchanged")
-            return replace(decision, reason="its kept results are damaged")
+            return (
+                replace(decision, entry=entry, reason="unchanged") if entry.is_sound() else damaged
+            )
     if not kept:
-        manifests = (layout.chapters / chapter.id).glob("*/manifest.json")
-        if all(_read_manifest(path) for path in manifests):
-            return replace(decision, reason=f"first run ({profile})")
-        return replace(decision, reason="its kept results are damaged")
+        readable = all(map(_read_manifest, _manifests(layout, chapter)))
+        return replace(decision, reason=f"first run ({profile})") if readable else damaged
     reason = ", ".join(changes[0])
     if stale and kept[0].is_sound():
         return replace(decision, entry=kept[0], reason=f"out of date: {reason}")
@@ -372,7 +310,7 @@ def store(
         "profile": decision.profile,
         "components": seen,
         "loaded": sorted(loaded),
-        "files": _checksums(prepared),
+        "files": checksums(files_in(prepared)),
         "finished": time.time(),
     }
     text = json.dumps(manifest, indent=1, sort_keys=True)
@@ -382,6 +320,6 @@ def store(
     if target.exists():
         shutil.rmtree(target)
     os.rename(prepared, target)
-    for old in list(entries(layout, chapter, decision.profile))[KEPT:]:
+    for old in entries(layout, chapter, decision.profile)[KEPT:]:
         shutil.rmtree(old.folder)
     return Entry(target, manifest)

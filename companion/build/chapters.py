@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-import ast
+import copy
 import difflib
 import functools
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from attsvm.errors import ArgumentError
 from companion.build.layout import PROFILES, Layout
+from companion.build.normalise import assigned, fold_parameters, source_of
 from companion.errors import BuildError, ChapterError
 
-__all__ = ["Chapter", "discover", "parameter_names", "select", "strays", "toc_entries"]
+__all__ = ["Chapter", "discover", "select", "strays", "toc_entries"]
 
 KERNEL = "python3"
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """One executable notebook of the book.
+    """One executable notebook of the book."""
 
-    Parameters
-    ----------
-    id
-        ``"<section folder>/<name>"``.
-    path
-        The committed notebook.
-    notebook
-        Its content (format 4).
-    """
-
-    id: str
-    path: Path
-    notebook: dict[str, Any]
+    id: str  # "<section folder>/<name>"
+    path: Path  # the committed notebook
+    notebook: dict[str, Any]  # its content (format 4)
 
     @property
     def name(self) -> str:
         """The last part of the id."""
         return self.id.rpartition("/")[2]
-
-    @property
-    def entry(self) -> str:
-        """The chapter's file as the table of contents writes it: no suffix."""
-        return f"book/{self.id}"
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -74,45 +60,20 @@ class Chapter:
         return None
 
     def parameters(self, profile: str) -> dict[str, Any]:
-        """What is injected for a profile: nothing for ``quick``, the full values for ``full``."""
+        """What a profile changes: nothing for ``quick``, the full values for ``full``."""
         return dict(self.declared.get("full", {})) if profile == "full" else {}
+
+    def with_values(self, values: Mapping[str, Any]) -> Chapter:
+        """The chapter with these values in its parameters cell, where a page shows them."""
+        chapter = replace(self, notebook=copy.deepcopy(self.notebook))
+        if cell := chapter.parameters_cell:
+            cell["source"] = fold_parameters(source_of(cell), values)
+        return chapter
 
     @functools.cached_property
     def problems(self) -> list[str]:
         """Why the chapter cannot be built; empty for a sound one."""
         return list(_problems(self))
-
-
-def source_of(cell: dict[str, Any]) -> str:
-    """The text of a cell, which the format stores as one string or as a list of lines."""
-    source = cell.get("source", "")
-    return "".join(source) if isinstance(source, list) else source
-
-
-def parameter_names(source: str) -> list[str]:
-    """Names that a parameters cell assigns, in order.
-
-    Parameters
-    ----------
-    source
-        Python source; every statement must be one plain assignment ``name = value``.
-
-    Raises
-    ------
-    ValueError
-        If the cell holds anything else.
-    """
-    names = []
-    for statement in ast.parse(source).body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                names.append(name)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
-                names.append(name)
-            case _:
-                text = ast.unparse(statement).splitlines()[0]
-                raise ValueError(f"only lines 'name = value' may stand there, not '{text}'")
-    return names
 
 
 def _problems(chapter: Chapter) -> Iterator[str]:
@@ -129,7 +90,7 @@ def _problems(chapter: Chapter) -> Iterator[str]:
         yield "no code cell is tagged 'parameters'"
         return
     try:
-        known = parameter_names(source_of(cell))
+        known = [name for name, *_ in assigned(source_of(cell))]
     except (SyntaxError, ValueError) as error:
         yield f"its parameters cell cannot be read: {error}"
         return
@@ -154,17 +115,12 @@ def _declaration_problems(chapter: Chapter, metadata: dict[str, Any]) -> Iterato
 
 
 def toc_entries(toc: Path) -> list[str]:
-    """Every file that a table of contents names, in reading order.
-
-    Parameters
-    ----------
-    toc
-        Path of a ``_toc.yml``.
+    """Every file that a ``_toc.yml`` names, in reading order.
 
     Raises
     ------
     BuildError
-        If the file cannot be read.
+        If it cannot be read.
     """
     import yaml
 
@@ -180,20 +136,14 @@ def _walk(node: Any) -> Iterator[str]:
         for key in ("root", "file"):
             if isinstance(node.get(key), str):
                 yield node[key]
-        for value in node.values():
-            yield from _walk(value)
-    elif isinstance(node, list):
+        node = list(node.values())
+    if isinstance(node, list):
         for item in node:
             yield from _walk(item)
 
 
 def discover(layout: Layout) -> list[Chapter]:
     """The chapters of the book, in reading order.
-
-    Parameters
-    ----------
-    layout
-        Where the book lies.
 
     Raises
     ------
@@ -253,13 +203,6 @@ def validate(chapters: Sequence[Chapter]) -> None:
 def select(chapters: Sequence[Chapter], names: Sequence[str]) -> list[Chapter]:
     """The chapters with these ids; a name without its folder, or its beginning, will do if unique.
 
-    Parameters
-    ----------
-    chapters
-        All chapters.
-    names
-        Ids, last parts of ids, or beginnings of last parts.
-
     Raises
     ------
     ArgumentError
@@ -292,14 +235,7 @@ def _no_single(name: str, fits: Sequence[Chapter], chapters: Sequence[Chapter]) 
     return f"one of {', '.join(chapter.id for chapter in chapters) or 'none'}", repr(name)
 
 
-def check_profile(profile: str) -> str:
-    """Return the profile if there is one of that name.
-
-    Raises
-    ------
-    ArgumentError
-        If there is not.
-    """
+def check_profile(profile: str) -> None:
+    """Refuse a profile that does not exist, by an `ArgumentError`."""
     if profile not in PROFILES:
         raise ArgumentError("profile", f"one of {', '.join(PROFILES)}", repr(profile))
-    return profile

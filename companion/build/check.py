@@ -13,17 +13,7 @@ __all__ = ["claim_problems", "figure_problems"]
 
 
 def figure_problems(chapters: Sequence[Chapter], results: Results, staged: Path) -> list[str]:
-    """What is wrong with the figures; empty if all is well.
-
-    Parameters
-    ----------
-    chapters
-        All chapters of the book; each declares the figures that it publishes.
-    results
-        What they wrote.
-    staged
-        The staged book, which holds the files.
-    """
+    """What is wrong with the figures and their files in a staged book; empty if all is well."""
     problems = _promises(chapters, "figures", results.figures, "published")
     for name, record in results.figures.items():
         if not str(record.get("alt", "")).strip():
@@ -41,15 +31,7 @@ def figure_problems(chapters: Sequence[Chapter], results: Results, staged: Path)
 
 
 def claim_problems(chapters: Sequence[Chapter], results: Results) -> list[str]:
-    """What is wrong with the claims; empty if every one was judged as expected.
-
-    Parameters
-    ----------
-    chapters
-        All chapters of the book; each declares the claims that it reports on.
-    results
-        What they wrote.
-    """
+    """What is wrong with the claims; empty if every one was judged as expected."""
     from attsvm import claims
 
     built = {chapter.id for chapter in chapters}

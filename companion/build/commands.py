@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,6 +109,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _clean(options: argparse.Namespace) -> int:
     from companion.build.guard import exclusive
+    from companion.build.layout import remove
 
     layout = layout_of(options, writes=True)
     # Only what a build makes, by name: the folder may hold other things.
@@ -117,12 +117,8 @@ def _clean(options: argparse.Namespace) -> int:
     if not options.keep_cache:
         made += [layout.chapters, layout.chunks]
     with exclusive(layout, complain):
-        for path in made:
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-        layout.guard.unlink(missing_ok=True)
+        for path in (*made, layout.guard):
+            remove(path)
     if not any(layout.output.iterdir()):
         layout.output.rmdir()
     return OK

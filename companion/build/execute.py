@@ -19,12 +19,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from companion.build.normalise import normalise, objections
-
-if TYPE_CHECKING:
-    from companion.build.forked import ForkedKernel
 
 __all__ = ["Request", "main"]
 
@@ -34,49 +31,19 @@ Report = Callable[[tuple[int, int]], None]
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be executed, and how.
+    """What is to be executed, and how."""
 
-    Attributes
-    ----------
-    folder
-        Holds ``source.ipynb``; the results go there.
-    cwd
-        Where the kernel runs.
-    log
-        The file for whatever the processes print.
-    environ
-        The environment of both, all of it.
-    kernel
-        Name of the kernel.
-    parameters
-        Values that replace those of the parameters cell.
-    parameters_cell
-        Index of that cell.
-    strict
-        Whether warnings and memory addresses fail the chapter; else they become ``notes.json``.
-    """
-
-    folder: Path
-    cwd: Path
-    log: Path
-    environ: Mapping[str, str]
-    kernel: str
-    parameters: Mapping[str, Any]
-    parameters_cell: int
-    strict: bool
+    folder: Path  # holds `source.ipynb`, and `cwd`, where the kernel runs; the results go there
+    log: Path  # the file for whatever the processes print
+    environ: Mapping[str, str]  # of both, all of it
+    strict: bool  # whether warnings and memory addresses fail the chapter, else are `notes.json`
+    forked: bool  # whether this process was forked from one that has the imports behind it
 
 
-def main(request: Request, progress: Connection, forked: bool) -> None:
+def main(request: Request, progress: Connection) -> None:
     """Execute a chapter; ends the process, with code 1 if the chapter failed.
 
-    Parameters
-    ----------
-    request
-        The chapter.
-    progress
-        Is sent ``(done, total)`` after each cell.
-    forked
-        Whether this process was forked from one that has the imports behind it.
+    After each cell ``progress`` is sent ``(done, total)``.
     """
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C is for the rebuild, which ends its children
@@ -86,21 +53,21 @@ def main(request: Request, progress: Connection, forked: bool) -> None:
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.environ)
-    kernel = None
-    if forked:
-        from companion.build.forked import ForkedKernel
+    kernel, options = None, {}
+    if request.forked:
+        from companion.build.forked import ForkedKernel, manager
 
-        kernel = ForkedKernel(inherited=[progress.fileno()])
-        if kernel.pid == 0:
-            # A kernel loads what its chapter imports, and nothing of ours before: see `cache`.
-            for name in [m for m in sys.modules if m.partition(".")[0] in ("attsvm", "companion")]:
-                del sys.modules[name]
-            kernel.serve()
-            return
+        kernel = ForkedKernel(progress)
+        kernel.start()
+        options = {"kernel_manager_class": manager(kernel)}
     # The rebuild asks for an end by SIGTERM; as an exception it shuts the kernel down on its way.
     signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_end_with_the_rebuild, daemon=True).start()
-    error = _execute(request, progress, kernel)
+    try:
+        error = _execute(request, progress, options)
+    finally:
+        if kernel is not None:
+            kernel.orders.close()  # one that was never launched ends
     if error is not None:
         (request.folder / "error.json").write_text(json.dumps(error, indent=1), encoding="utf-8")
         sys.exit(1)
@@ -123,43 +90,38 @@ def _end_with_the_rebuild() -> None:
 
 
 def _execute(
-    request: Request, progress: Connection, kernel: ForkedKernel | None
+    request: Request, progress: Connection, options: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     import papermill
     from papermill.engines import papermill_engines
     from papermill.exceptions import PapermillExecutionError
 
-    from companion.build.forked import manager
-
     papermill_engines.register("attsvm", _engine(progress.send))
-    options = {} if kernel is None else {"kernel_manager_class": manager(kernel)}
     started = time.perf_counter()
     try:
         notebook = papermill.execute_notebook(
             str(request.folder / "source.ipynb"),
             None,
-            parameters=dict(request.parameters),
             engine_name="attsvm",
-            kernel_name=request.kernel,
-            cwd=str(request.cwd),
+            cwd=str(request.folder / "cwd"),
             progress_bar=False,
             request_save_on_cell_execute=False,
             **options,
         )
     except PapermillExecutionError as failure:
-        injected = bool(request.parameters)
-        return _cell_error(failure, request.parameters_cell if injected else None)
+        text = ANSI.sub("", "\n".join(failure.traceback)) or f"{failure.ename}: {failure.evalue}"
+        return {"cell": failure.cell_index + 1, "source": failure.source, "traceback": text}
     except KeyboardInterrupt:
-        return {"cell": None, "source": "", "traceback": "interrupted"}
+        return _error("interrupted")
     except Exception:
         # A kernel that died (out of memory, a crash in C code) or never started.
-        return {"cell": None, "source": "", "traceback": traceback.format_exc()}
+        return _error(traceback.format_exc())
     seconds = time.perf_counter() - started
     times = [cell.metadata.get("papermill", {}).get("duration") for cell in notebook.cells]
-    clean = normalise(notebook, request.parameters)
+    clean = normalise(notebook)
     problems = objections(clean)
     if problems and request.strict:
-        return {"cell": None, "source": "", "traceback": "\n".join(problems)}
+        return _error("\n".join(problems))
     (request.folder / "notes.json").write_text(json.dumps(problems), encoding="utf-8")
     text = json.dumps(clean, indent=1, sort_keys=True, ensure_ascii=False)
     (request.folder / "notebook.ipynb").write_text(text + "\n", encoding="utf-8")
@@ -169,28 +131,19 @@ def _execute(
     return None
 
 
-def _peak_memory() -> int | None:
-    """Most memory that the kernel, which has ended, or a worker of it held; None if unknown.
+def _error(text: str) -> dict[str, Any]:
+    """A failure that is not one of a cell."""
+    return {"cell": None, "source": "", "traceback": text}
 
-    Returns
-    -------
-    int or None
-        Resident memory in bytes.
-    """
+
+def _peak_memory() -> int | None:
+    """Most bytes that the kernel, which has ended, or a worker of it held; None if unknown."""
     try:
         import resource
     except ImportError:  # Windows
         return None
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return peak * (1 if sys.platform == "darwin" else 1024)
-
-
-def _cell_error(failure: Any, parameters_cell: int | None) -> dict[str, Any]:
-    index = failure.cell_index
-    if parameters_cell is not None and index > parameters_cell:
-        index -= 1  # the injected cell is no cell of the chapter
-    text = ANSI.sub("", "\n".join(failure.traceback)) or f"{failure.ename}: {failure.evalue}"
-    return {"cell": index + 1, "source": failure.source, "traceback": text}
 
 
 def _engine(report: Report) -> type:

@@ -2,109 +2,72 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import sys
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 from typing import Any
 
 __all__ = ["ForkedKernel", "manager"]
 
 
-class ForkedKernel:
+class ForkedKernel(ForkProcess):
     """A kernel's process, forked early and idle until it is told its connection file.
 
-    To be made before the process has threads.  As much of `subprocess.Popen` as the kernel
-    manager of Jupyter uses.
+    To be started before the process has threads.  It answers to the kernel manager of Jupyter as a
+    `subprocess.Popen`.
 
-    Attributes
+    Parameters
     ----------
-    pid
-        Its number; 0 in the kernel's process itself, which then has to call `serve`.
+    progress
+        Of the chapter's process, which closes it by ending: no other process must hold it.
     """
 
     stdin = stdout = stderr = None
 
-    def __init__(self, inherited: Sequence[int] = ()) -> None:
-        reading, self._writing = os.pipe()
-        self._reading = reading
-        self._code: int | None = None
-        self.pid = os.fork()
-        if self.pid:
-            os.close(reading)
-            return
-        os.close(self._writing)
-        for descriptor in inherited:
-            os.close(descriptor)
+    def __init__(self, progress: Connection) -> None:
+        super().__init__()
+        self._progress = progress
+        self._told, self.orders = Pipe(duplex=False)
 
-    def serve(self) -> None:
+    def run(self) -> None:
         """Be the kernel: wait for the command, run it to its end."""
         os.setsid()
-        with os.fdopen(self._reading, encoding="utf-8") as stream:
-            text = stream.read()
-        if not text:
+        self._progress.close()
+        self.orders.close()
+        try:
+            arguments, cwd, environ = self._told.recv()
+        except EOFError:
             return  # the chapter failed before it came to its kernel
-        command = json.loads(text)
-        os.chdir(command["cwd"])
-        os.environ.update(command["environ"])
+        # A kernel loads what its chapter imports, and nothing of ours before: see `cache`.
+        for name in [m for m in sys.modules if m.partition(".")[0] in ("attsvm", "companion")]:
+            del sys.modules[name]
+        os.chdir(cwd)
+        os.environ.update(environ)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         from ipykernel.kernelapp import IPKernelApp
 
-        IPKernelApp.launch_instance(command["arguments"])
-
-    def launch(self, arguments: Sequence[str], cwd: str, environ: Mapping[str, str]) -> None:
-        """Tell the kernel to begin.
-
-        Parameters
-        ----------
-        arguments
-            Of the command line of a kernel, e.g. ``["-f", connection_file]``.
-        cwd
-            Its folder.
-        environ
-            What its environment has besides.
-        """
-        command = {"arguments": list(arguments), "cwd": cwd, "environ": dict(environ)}
-        with os.fdopen(self._writing, "w", encoding="utf-8") as stream:
-            json.dump(command, stream)
+        IPKernelApp.launch_instance(arguments)
 
     def poll(self) -> int | None:
         """Exit code of the process, None while it runs."""
-        return self._wait(os.WNOHANG)
+        return self.exitcode
 
     def wait(self) -> int | None:
         """Wait for the end of the process and return its exit code."""
-        return self._wait(0)
+        self.join()
+        return self.exitcode
 
     def send_signal(self, number: int) -> None:
         """Send a signal if the process runs."""
-        if self.poll() is None:
+        if self.pid is not None and self.poll() is None:
             os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        """Kill the process."""
-        self.send_signal(signal.SIGKILL)
-
-    def terminate(self) -> None:
-        """Ask the process to end."""
-        self.send_signal(signal.SIGTERM)
-
-    def _wait(self, options: int) -> int | None:
-        if self._code is None:
-            pid, status = os.waitpid(self.pid, options)
-            if pid:
-                self._code = os.waitstatus_to_exitcode(status)
-        return self._code
 
 
 def manager(kernel: ForkedKernel) -> type:
-    """Class of kernel managers whose one kernel is there already.
-
-    Parameters
-    ----------
-    kernel
-        Forked, not launched.
-    """
+    """Class of kernel managers whose one kernel is there already, started and not launched."""
     from jupyter_client import AsyncKernelManager
     from jupyter_client.provisioning import LocalProvisioner
 
@@ -118,7 +81,7 @@ def manager(kernel: ForkedKernel) -> type:
             arguments = [*arguments, f"--IPKernelApp.parent_handle={os.getpid()}"]
             # Papermill enters the chapter's folder itself instead of naming it.
             self.cwd = options.get("cwd") or os.getcwd()
-            kernel.launch(arguments, str(self.cwd), options["env"])
+            kernel.orders.send((arguments, self.cwd, options["env"]))
             self.process = kernel  # type: ignore[assignment]  # all that it is asked for, it has
             self.pid = self.pgid = kernel.pid
             return self.connection_info

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from attsvm.errors import ArgumentError
 
-__all__ = ["PROFILES", "Layout", "commit", "source_date"]
+__all__ = ["PROFILES", "Layout", "commit", "files_in", "remove", "source_date"]
 
 PROFILES = ("quick", "full")
 
@@ -17,20 +18,35 @@ PROFILES = ("quick", "full")
 EPOCH = 315532800
 
 
+class _In:
+    """A path below a folder of the layout: below ``root`` or ``output``."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.folder, self.name = folder, name
+
+    def __get__(self, layout: Layout, owner: type) -> Path:
+        return Path(getattr(layout, self.folder), self.name)
+
+
 @dataclass(frozen=True)
 class Layout:
-    """The paths of one book and of one output folder.
+    """The paths of one book and of one output folder."""
 
-    Parameters
-    ----------
-    root
-        Folder that holds ``_config.yml``, ``_toc.yml``, ``book/`` and ``requirements.lock``.
-    output
-        Folder that everything made goes to; nothing outside it is ever written.
-    """
+    root: Path  # holds `_config.yml`, `_toc.yml`, `book/` and `requirements.lock`
+    output: Path  # where everything made goes to; nothing outside it is ever written
 
-    root: Path
-    output: Path
+    book = _In("root", "book")
+    config = _In("root", "_config.yml")
+    toc = _In("root", "_toc.yml")
+
+    chapters = _In("output", "chapters")  # executed, kept from build to build
+    chunks = _In("output", "chunks")  # finished parts of the chapters' experiments
+    site = _In("output", "html")  # the last complete one; `index.html` lies in it
+    work = _In("output", "work")  # scratch space of the build that is running
+    logs = _In("output", "logs")  # what chapters and Jupyter Book printed
+    settings = _In("output", "settings")  # private ones of IPython, Jupyter and matplotlib
+    times = _In("output", "times.json")  # measured; not in the site, which never varies
+    guard = _In("output", ".lock")  # keeps two builds in one folder apart
 
     @classmethod
     def of(
@@ -64,65 +80,19 @@ class Layout:
             _require_writable(folder)
         return cls(found, folder)
 
-    @property
-    def book(self) -> Path:
-        """The chapters and pages."""
-        return self.root / "book"
 
-    @property
-    def config(self) -> Path:
-        """Jupyter Book's configuration."""
-        return self.root / "_config.yml"
+def files_in(folder: Path) -> dict[str, Path]:
+    """All files below a folder by their name in it, sorted."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path for path in found}
 
-    @property
-    def toc(self) -> Path:
-        """The table of contents."""
-        return self.root / "_toc.yml"
 
-    @property
-    def lock(self) -> Path:
-        """The exact versions that the chapters run with."""
-        return self.root / "requirements.lock"
-
-    @property
-    def chapters(self) -> Path:
-        """Executed chapters, kept from build to build."""
-        return self.output / "chapters"
-
-    @property
-    def site(self) -> Path:
-        """The last complete site; ``index.html`` lies in it."""
-        return self.output / "html"
-
-    @property
-    def work(self) -> Path:
-        """Scratch space of the build that is running."""
-        return self.output / "work"
-
-    @property
-    def chunks(self) -> Path:
-        """Finished chunks of experiments of chapters that are not finished themselves."""
-        return self.output / "chunks"
-
-    @property
-    def logs(self) -> Path:
-        """What chapters and Jupyter Book printed."""
-        return self.output / "logs"
-
-    @property
-    def settings(self) -> Path:
-        """Private settings folders of IPython, Jupyter and matplotlib."""
-        return self.output / "settings"
-
-    @property
-    def times(self) -> Path:
-        """Measured times of the last build; apart from the site, which must not vary."""
-        return self.output / "times.json"
-
-    @property
-    def guard(self) -> Path:
-        """The file that keeps two builds in one folder apart."""
-        return self.output / ".lock"
+def remove(path: Path) -> None:
+    """Remove a folder with all that is in it, or a file, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _find_root(root: str | Path | None) -> Path:
@@ -164,10 +134,7 @@ def _git(root: Path, *arguments: str) -> str | None:
 def commit(root: Path) -> str:
     """Name the state of the sources: a commit, ``-modified`` where files differ from it.
 
-    Parameters
-    ----------
-    root
-        The book's folder. Outside a git repository the answer is ``"unversioned"``.
+    Outside a git repository the answer is ``"unversioned"``.
     """
     head = _git(root, "rev-parse", "HEAD")
     if head is None:
@@ -181,11 +148,6 @@ def source_date(root: Path) -> int:
 
     ``SOURCE_DATE_EPOCH`` if it is set, else the date of the last commit, else a constant: two
     builds of one commit agree, whenever they run.
-
-    Parameters
-    ----------
-    root
-        The book's folder.
 
     Raises
     ------

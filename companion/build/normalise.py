@@ -1,8 +1,7 @@
 """Make an executed notebook reproducible: what remains depends on the chapter alone.
 
-Gone are the clock, the run, the injected cell and the progress bars; the injected values stand in
-the parameters cell instead, so that a page shows what was run. What cannot be made reproducible, or
-was not meant for a reader, is refused: memory addresses and warnings.
+Gone are the clock, the run and the progress bars.  What cannot be made reproducible, or was not
+meant for a reader, is refused: memory addresses and warnings.
 """
 
 from __future__ import annotations
@@ -13,11 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["assigned", "attach", "fold_parameters", "normalise", "objections", "tracing_cell"]
+__all__ = ["assigned", "fold_parameters", "normalise", "objections", "source_of", "tracing_cell"]
 
-# Cells that papermill and the rebuild put into the notebook that is executed.
+# Tag of the cell that the rebuild adds to the notebook that is executed.
 TRACE = "attsvm-trace"
-NOT_OURS = ("injected-parameters", TRACE)
 
 # A tqdm bar: "step:  40%|████" or, when the total is unknown, "40it [00:01, 3.2it/s]".
 PROGRESS = re.compile(r"\d+%\||\d+it \[|\[\d+:\d\d[,<]")
@@ -26,18 +24,18 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 
 
+def source_of(cell: Mapping[str, Any]) -> str:
+    """The text of a cell, which the format stores as one string or as a list of lines."""
+    return "".join(cell.get("source", ""))
+
+
 def assigned(source: str) -> Iterator[tuple[str, ast.expr, ast.stmt]]:
-    """The assignments ``name = value`` of a parameters cell, in order.
+    """The assignments ``name = value`` of a parameters cell: name, value, statement.
 
-    Parameters
-    ----------
-    source
-        Python source; what is no such assignment, a docstring say, is passed over.
-
-    Yields
+    Raises
     ------
-    str, ast.expr, ast.stmt
-        Name, value, and the statement with its place in the source.
+    ValueError
+        If the cell holds anything else.
     """
     for statement in ast.parse(source).body:
         match statement:
@@ -45,6 +43,9 @@ def assigned(source: str) -> Iterator[tuple[str, ast.expr, ast.stmt]]:
                 yield name, node, statement
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node):
                 yield name, node, statement
+            case _:
+                text = ast.unparse(statement).splitlines()[0]
+                raise ValueError(f"only lines 'name = value' may stand there, not '{text}'")
 
 
 def fold_parameters(source: str, values: Mapping[str, Any]) -> str:
@@ -62,31 +63,21 @@ def fold_parameters(source: str, values: Mapping[str, Any]) -> str:
     ValueError
         If a name is not assigned in the cell.
     """
-    edits = []
-    missing = dict(values)
-    for name, node, _ in assigned(source):
-        if name in values:
-            edits.append((node, repr(values[name])))
-            missing.pop(name, None)
-    if missing:
+    found = list(assigned(source))
+    if missing := set(values) - {name for name, *_ in found}:
         raise ValueError(f"the parameters cell does not assign {', '.join(sorted(missing))}")
     # Offsets of the parser count bytes; editing from the end keeps the earlier ones valid.
     lines = [line.encode() for line in source.splitlines(keepends=True)]
-    for node, text in reversed(edits):
-        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
-        lines[first : last + 1] = [head + text.encode() + tail]
+    for name, node, _ in reversed(found):
+        if name in values:
+            first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+            head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+            lines[first : last + 1] = [head + repr(values[name]).encode() + tail]
     return b"".join(lines).decode()
 
 
 def tracing_cell(path: Path) -> dict[str, Any]:
-    """A last cell that notes which modules the kernel has loaded.
-
-    Parameters
-    ----------
-    path
-        The file to write their names to, as JSON.
-    """
+    """A last cell that writes the names of the modules that the kernel has loaded, as JSON."""
     source = (
         "import json, sys\n"
         f"with open({str(path)!r}, 'w', encoding='utf-8') as stream:\n"
@@ -102,52 +93,13 @@ def tracing_cell(path: Path) -> dict[str, Any]:
     }
 
 
-def attach(notebook: dict[str, Any], executed: Mapping[str, Any]) -> dict[str, Any]:
-    """A chapter as it is now with the outputs that its code cells had when they were executed.
-
-    Parameters
-    ----------
-    notebook
-        The committed notebook, whose code does what it did; changed in place.
-    executed
-        The notebook that `normalise` gave then.
-
-    Returns
-    -------
-    dict
-        The same notebook.
-
-    Raises
-    ------
-    ValueError
-        If the two have different numbers of code cells.
-    """
-    ours = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    theirs = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
-    for cell, done in zip(ours, theirs, strict=True):
-        cell["outputs"] = done["outputs"]
-    return notebook
-
-
-def normalise(notebook: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Strip a notebook executed by papermill of everything that differs from run to run.
-
-    Parameters
-    ----------
-    notebook
-        The executed notebook (format 4); changed in place.
-    values
-        The injected parameters.
-
-    Returns
-    -------
-    dict
-        The same notebook.
-    """
-    notebook["cells"] = [cell for cell in notebook["cells"] if not set(NOT_OURS) & set(_tags(cell))]
-    metadata = notebook["metadata"]
-    metadata.pop("papermill", None)
-    metadata.pop("widgets", None)
+def normalise(notebook: dict[str, Any]) -> dict[str, Any]:
+    """Strip an executed notebook (format 4), in place, of all that differs from run to run."""
+    notebook["cells"] = [
+        cell for cell in notebook["cells"] if TRACE not in cell["metadata"].get("tags", ())
+    ]
+    for key in ("papermill", "widgets"):
+        notebook["metadata"].pop(key, None)
     count = 0
     for number, cell in enumerate(notebook["cells"], start=1):
         cell["id"] = f"cell-{number:03d}"
@@ -155,12 +107,8 @@ def normalise(notebook: dict[str, Any], values: Mapping[str, Any]) -> dict[str, 
             cell["metadata"].pop(key, None)
         if cell["cell_type"] != "code":
             continue
-        source = cell["source"]
-        cell["source"] = source if isinstance(source, str) else "".join(source)
-        if "parameters" in _tags(cell) and values:
-            cell["source"] = fold_parameters(cell["source"], values)
-        if cell["source"].strip():
-            count += 1
+        cell["source"] = source_of(cell)
+        count += bool(cell["source"].strip())
         cell["execution_count"] = count if cell["source"].strip() else None
         cell["outputs"] = list(_merge(cell["outputs"]))
         for output in cell["outputs"]:
@@ -168,10 +116,6 @@ def normalise(notebook: dict[str, Any], values: Mapping[str, Any]) -> dict[str, 
                 output["execution_count"] = count
     notebook["nbformat"], notebook["nbformat_minor"] = 4, 5
     return notebook
-
-
-def _tags(cell: Mapping[str, Any]) -> list[str]:
-    return list(cell["metadata"].get("tags", []))
 
 
 def _merge(outputs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -197,23 +141,11 @@ def _merge(outputs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _without_progress(text: str) -> str:
     """Drop the lines that a progress bar drew; it redraws by a bare carriage return."""
     pieces = re.split(r"(?<=[\r\n])", text)
-    kept = [piece for piece in pieces if piece.strip() and not PROGRESS.search(piece)]
-    return "".join(kept)
+    return "".join(piece for piece in pieces if piece.strip() and not PROGRESS.search(piece))
 
 
 def objections(notebook: Mapping[str, Any]) -> list[str]:
-    """What must not reach a page: warnings, memory addresses.
-
-    Parameters
-    ----------
-    notebook
-        A normalised notebook.
-
-    Returns
-    -------
-    list of str
-        One line per objection, with the number of the cell.
-    """
+    """What must not reach a page, by cell of a normalised notebook: warnings, memory addresses."""
     found = []
     for number, cell in enumerate(notebook["cells"], start=1):
         for output in cell.get("outputs", []):

@@ -47,11 +47,6 @@ def page_problems(site: Path) -> list[str]:
 
     Looked for are links to files that are missing or empty, links to anchors that their page lacks,
     and pictures in the text without alternative text.
-
-    Parameters
-    ----------
-    site
-        Folder of the rendered site.
     """
     pages: dict[str, _Page] = {}
     for path in sorted(site.rglob("*.html")):

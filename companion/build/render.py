@@ -23,19 +23,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def render(layout: Layout, staged: Path) -> Path:
-    """Run Jupyter Book.
-
-    Parameters
-    ----------
-    layout
-        Where the book lies.
-    staged
-        The staged book.
-
-    Returns
-    -------
-    Path
-        The folder of HTML, still in scratch space.
+    """Run Jupyter Book on a staged book; the folder of HTML is still in scratch space.
 
     Raises
     ------
@@ -44,8 +32,7 @@ def render(layout: Layout, staged: Path) -> Path:
         text; the message lists what is wrong by page.
     """
     out = layout.work / "render"
-    if out.exists():
-        shutil.rmtree(out)
+    shutil.rmtree(out, ignore_errors=True)
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
     command += ["build", str(staged), "--path-output", str(out), "-W", "-n", "--keep-going"]
     done = subprocess.run(
@@ -71,14 +58,13 @@ def render(layout: Layout, staged: Path) -> Path:
     return html
 
 
-def _place(line: str) -> str:
-    """Write the place of a warning in a notebook as cell and line."""
-    return LINE.sub(lambda m: f".ipynb, cell {m[1]}, line {int(m[2])}:", line)
-
-
 def _causes(text: str) -> list[str]:
     """The lines of Jupyter Book's output that say what is wrong, each once."""
-    lines = [_place(line) for line in text.splitlines() if WARNING.search(line)]
+    lines = [
+        LINE.sub(lambda place: f".ipynb, cell {place[1]}, line {int(place[2])}:", line)
+        for line in text.splitlines()
+        if WARNING.search(line)
+    ]
     if "Exception occurred:" in text:
         crash = text.partition("Exception occurred:")[2].partition("The full traceback")[0]
         lines += crash.strip().splitlines()
@@ -89,18 +75,6 @@ def publish(layout: Layout, html: Path) -> Path:
     """Put a rendered site in the place of the last one.
 
     The last good site stays until the new one is complete; the exchange is two renames.
-
-    Parameters
-    ----------
-    layout
-        Where the book lies.
-    html
-        Folder of HTML on the same file system.
-
-    Returns
-    -------
-    Path
-        The site's folder.
     """
     # GitHub Pages would leave out every folder whose name starts with an underscore.
     (html / ".nojekyll").touch()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -12,10 +13,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -29,33 +29,25 @@ from companion.build.cache import (
     snapshot,
     store,
 )
-from companion.build.chapters import KERNEL, Chapter
+from companion.build.chapters import Chapter
 from companion.build.execute import Request, main
 from companion.build.layout import Layout, commit, source_date
 from companion.build.normalise import tracing_cell
 from companion.build.progress import Progress
-from companion.build.warm import starter
+from companion.build.warm import Context, starter
 from companion.errors import ChapterError
 
-__all__ = ["Job", "environment", "execute", "launch", "prepare_fonts", "run", "settle", "trace"]
+__all__ = ["Job", "Left", "environment", "execute", "launch", "prepare_fonts", "run", "settle"]
 
 # What a kernel notes in the job's folder: the modules it has loaded, the chunks it has used.
 LOADED, USED = "loaded.json", "used.jsonl"
-
-Context = ForkServerContext | SpawnContext
 
 # Seconds that a process gets to end by itself before it is killed.
 GRACE = 5.0
 
 
 def environment(layout: Layout) -> dict[str, str]:
-    """The environment of kernels and of Jupyter Book: the user's, less what could change outputs.
-
-    Parameters
-    ----------
-    layout
-        Where the book lies.
-    """
+    """The environment of kernels and Jupyter Book: the user's, less what could change outputs."""
     # Python's own switches would change warnings and imports; PYTHONPATH stays, it is a choice.
     dropped = {"PYTHONWARNINGS", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONOPTIMIZE"}
     # The reader's own cache of experiments would let a chapter skip what it is meant to compute; it
@@ -86,55 +78,29 @@ def environment(layout: Layout) -> dict[str, str]:
 
 @dataclass
 class Job:
-    """A chapter that is being executed in a process of its own.
-
-    Attributes
-    ----------
-    name
-        The chapter's id.
-    folder
-        Scratch space; the results are made in it.
-    log
-        What the process prints.
-    process
-        `companion.build.execute`, which has the kernel for a child.
-    progress
-        Where it says how many cells are done, of how many.
-    started
-        On the clock `time.perf_counter`, in seconds.
-    resumed
-        How many chunks of experiments an earlier, unfinished execution has left.
-    """
+    """A chapter that is being executed in a process of its own."""
 
     name: str
-    folder: Path
-    log: Path
-    process: BaseProcess
-    progress: Connection
-    started: float
-    resumed: int = 0
+    folder: Path  # scratch space; the results are made in it
+    log: Path  # what the process prints
+    process: BaseProcess  # `companion.build.execute`, which has the kernel for a child
+    progress: Connection  # where it says how many cells are done, of how many
+    started: float  # on the clock `time.perf_counter`, in seconds
+    resumed: int = 0  # chunks of experiments that an earlier, unfinished execution has left
+
+
+class Left(NamedTuple):
+    """What a chapter that has ended leaves."""
+
+    folder: Path  # holds `notebook.ipynb`, `results/` and `time.json`
+    modules: list[str]  # loaded in its kernel or where its chunks were computed, as in `relevant`
+    chunks: set[str]  # names of the chunks of its experiments
 
 
 def run(
     layout: Layout, decisions: Sequence[Decision], *, jobs: int, progress: Progress
 ) -> dict[str, Entry]:
-    """Execute chapters and keep their results.
-
-    Parameters
-    ----------
-    layout
-        Where the book lies.
-    decisions
-        What to execute, in this order.
-    jobs
-        How many chapters run at the same time.
-    progress
-        Told how far they are.
-
-    Returns
-    -------
-    dict
-        The entry of every chapter, by id.
+    """Execute chapters, ``jobs`` at a time and in this order, and keep their results, by id.
 
     Raises
     ------
@@ -157,15 +123,14 @@ def run(
         return _start(layout, decision, base, context, progress)
 
     def finish(job: Job) -> None:
-        prepared = settle(job)
         decision = by_name[job.name]
-        loaded, used = trace(layout, job)
-        finished[job.name] = store(layout, decision, prepared, loaded, began[job.name])
+        left = settle(layout, job)
+        finished[job.name] = store(layout, decision, left.folder, left.modules, began[job.name])
         shutil.rmtree(job.folder)
         # The chunks stay: a figure that changes draws again from them. Those of code that is no
         # more would only pile up.
         for entry in chunks.entries(_chunks(layout, decision)):
-            if entry.path.stem not in used:
+            if entry.path.stem not in left.chunks:
                 entry.path.unlink(missing_ok=True)
 
     execute(list(by_name), start, finish, jobs=jobs, progress=progress)
@@ -259,7 +224,7 @@ def _start(
     progress: Progress,
 ) -> Job:
     """Start a chapter of the book, which goes on where an earlier build was cut off."""
-    chapter = decision.chapter
+    chapter, profile = decision.chapter, decision.profile
     kept = _chunks(layout, decision)
     if decision.forced:
         shutil.rmtree(kept, ignore_errors=True)
@@ -269,14 +234,8 @@ def _start(
     resumed = sum(1 for _ in chunks.entries(kept))
     if resumed:
         progress.say(f"  {chapter.id}: {resumed} chunks of an earlier run are kept")
-    job = launch(
-        layout,
-        chapter,
-        decision.profile,
-        chapter.parameters(decision.profile),
-        dict(base) | {"ATTSVM_CACHE": str(kept)},
-        context,
-    )
+    chosen = chapter.with_values(chapter.parameters(profile))
+    job = launch(layout, chosen, profile, {**base, "ATTSVM_CACHE": str(kept)}, context)
     job.resumed = resumed
     return job
 
@@ -285,24 +244,21 @@ def launch(
     layout: Layout,
     chapter: Chapter,
     profile: str,
-    parameters: Mapping[str, Any],
     base: Mapping[str, str],
     context: Context,
     *,
     strict: bool = True,
 ) -> Job:
-    """Start the process that executes a chapter.
+    """Start the process that executes a chapter as it stands.
 
     Parameters
     ----------
     layout
-        Where the book lies; scratch space and logs go below its output folder.
+        Scratch space and logs go below its output folder.
     chapter
         The chapter.
     profile
         What the chapter is told it runs in.
-    parameters
-        Values that replace those of the parameters cell.
     base
         The environment, see `environment`.
     context
@@ -311,78 +267,39 @@ def launch(
         Whether warnings and memory addresses fail the chapter; else they become ``notes.json``.
     """
     folder = layout.work / "chapters" / chapter.id
-    if folder.exists():
-        shutil.rmtree(folder)
-    cwd, results = folder / "cwd", folder / "results"
-    cwd.mkdir(parents=True)
-    results.mkdir()
+    shutil.rmtree(folder, ignore_errors=True)
+    results = folder / "results"
+    results.mkdir(parents=True)
     # A private copy of the chapter's folder: whatever the chapter writes stays out of the sources.
+    (folder / "cwd").mkdir()
     for name, path in siblings(chapter).items():
-        (cwd / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, cwd / name)
-    cells = chapter.notebook["cells"]
+        copy = folder / "cwd" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
     # As it was when the decision was made; the file may be edited while others run.
-    notebook = chapter.notebook | {"cells": [*cells, tracing_cell(folder / LOADED)]}
-    (folder / "source.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    cells = [*chapter.notebook["cells"], tracing_cell(folder / LOADED)]
+    text = json.dumps(chapter.notebook | {"cells": cells})
+    (folder / "source.ipynb").write_text(text, encoding="utf-8")
     log = layout.logs / f"{chapter.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    request = Request(
-        folder=folder,
-        cwd=cwd,
-        log=log,
-        environ={
-            **base,
-            "ATTSVM_OUTPUT": str(results),
-            "ATTSVM_CHAPTER": chapter.id,
-            "ATTSVM_PROFILE": profile,
-            "ATTSVM_USED": str(folder / USED),
-        },
-        kernel=KERNEL,
-        parameters=parameters,
-        parameters_cell=cells.index(chapter.parameters_cell),
-        strict=strict,
-    )
+    environ = {
+        **base,
+        "ATTSVM_OUTPUT": str(results),
+        "ATTSVM_CHAPTER": chapter.id,
+        "ATTSVM_PROFILE": profile,
+        "ATTSVM_USED": str(folder / USED),
+    }
     reading, writing = context.Pipe(duplex=False)
     forked = context.get_start_method() == "forkserver"
-    process = context.Process(target=main, args=(request, writing, forked))
+    request = Request(folder, log, environ, strict, forked)
+    process = context.Process(target=main, args=(request, writing))
     process.start()
     writing.close()
     return Job(chapter.id, folder, log, process, reading, time.perf_counter())
 
 
-def trace(layout: Layout, job: Job) -> tuple[list[str], set[str]]:
-    """What a chapter that has ended was made of.
-
-    Parameters
-    ----------
-    layout
-        Where the book lies.
-    job
-        The chapter's.
-
-    Returns
-    -------
-    list of str
-        Modules, as `relevant` names them: those of its kernel, and those that were loaded where the
-        chunks of its experiments were computed.
-    set of str
-        Names of these chunks.
-    """
-    loaded = set(json.loads((job.folder / LOADED).read_text(encoding="utf-8")))
-    path = job.folder / USED
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    notes = [json.loads(line) for line in lines]
-    loaded.update(*(note["modules"] for note in notes))
-    return relevant(layout, loaded), {note["chunk"] for note in notes}
-
-
-def settle(job: Job) -> Path:
-    """Put together what a chapter that has ended leaves.
-
-    Returns
-    -------
-    Path
-        A folder in the job's with ``notebook.ipynb``, ``results/`` and ``time.json``.
+def settle(layout: Layout, job: Job) -> Left:
+    """Put together what a chapter that has ended leaves, in a folder within the job's.
 
     Raises
     ------
@@ -404,18 +321,19 @@ def settle(job: Job) -> Path:
         # The seconds are those of this execution only: a part of the work had been done before.
         times["resumed"] = job.resumed
     (prepared / "time.json").write_text(json.dumps(times, sort_keys=True), encoding="utf-8")
-    return prepared
+    loaded = set(json.loads((job.folder / LOADED).read_text(encoding="utf-8")))
+    path = job.folder / USED
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    notes = [json.loads(line) for line in lines]
+    loaded.update(*(note["modules"] for note in notes))
+    return Left(prepared, relevant(layout, loaded), {note["chunk"] for note in notes})
 
 
 def _take_times(folder: Path) -> dict[str, Any]:
     """Collect times that the kernel measured, away from the results, which must not vary."""
-    if not folder.is_dir():
-        return {}
-    times = {
-        path.stem: json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted(folder.glob("*.json"))
-    }
-    shutil.rmtree(folder)
+    paths = sorted(folder.glob("*.json"))
+    times = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
+    shutil.rmtree(folder, ignore_errors=True)
     return times
 
 
@@ -428,33 +346,23 @@ def _failure(job: Job) -> ChapterError:
             [*tail, f"log: {job.log}"],
         )
     error = json.loads(path.read_text(encoding="utf-8"))
-    if error["cell"] is None:
-        where = f"chapter {job.name}"
-    else:
+    where = f"chapter {job.name}"
+    if error["cell"] is not None:
         lines = [line for line in error["source"].splitlines() if line.strip()]
         first = f" ({lines[0].strip()})" if lines else ""
-        where = f"chapter {job.name}, cell {error['cell']}{first}"
+        where += f", cell {error['cell']}{first}"
     return ChapterError(f"{where} failed", [*error["traceback"].splitlines(), f"log: {job.log}"])
 
 
 def _kill(process: BaseProcess) -> None:
     """End a chapter's process with its kernel, and whatever workers the kernel has."""
-    try:
+    family: list[psutil.Process] = []
+    with contextlib.suppress(psutil.NoSuchProcess):
         root = psutil.Process(process.pid)
         family = [root, *root.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        process.join()
-        return
-    for member in family:
-        _signal(member, "terminate")
-    _, alive = psutil.wait_procs(family, timeout=GRACE)
-    for member in alive:
-        _signal(member, "kill")
+    for end in ("terminate", "kill"):
+        for member in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                getattr(member, end)()
+        _, family = psutil.wait_procs(family, timeout=GRACE)
     process.join()
-
-
-def _signal(member: psutil.Process, method: str) -> None:
-    try:
-        getattr(member, method)()
-    except psutil.NoSuchProcess:
-        return  # it ended in the meantime, which is what was wanted

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from companion.build.cache import Entry, code_of
+from companion.build.cache import Entry
 from companion.build.chapters import Chapter
-from companion.build.layout import Layout
-from companion.build.normalise import attach, normalise
+from companion.build.layout import Layout, files_in
+from companion.build.normalise import normalise
 from companion.errors import BuildError
 
 __all__ = ["Results", "results_folder", "stage"]
@@ -20,18 +20,12 @@ __all__ = ["Results", "results_folder", "stage"]
 IGNORED = shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__", "attsvm-output", "*.pyc")
 
 
+@dataclass(frozen=True)
 class Results:
-    """What all chapters wrote, merged.
+    """What all chapters wrote, merged: records by name or id, sorted."""
 
-    Parameters
-    ----------
-    figures, claims
-        Records by name or id, sorted.
-    """
-
-    def __init__(self, figures: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
-        self.figures = dict(sorted(figures.items()))
-        self.claims = dict(sorted(claims.items()))
+    figures: Mapping[str, Any]
+    claims: Mapping[str, Any]
 
 
 def results_folder(staged: Path) -> Path:
@@ -44,30 +38,13 @@ def stage(
 ) -> Path:
     """Copy the book to scratch space with its executed chapters and all results in place.
 
-    Parameters
-    ----------
-    layout
-        Where the book lies.
-    chapters
-        All chapters.
-    profile
-        ``"quick"`` or ``"full"``.
-    entries
-        The executed state of each, by id.
-
-    Returns
-    -------
-    Path
-        The staged book, ready for Jupyter Book.
-
     Raises
     ------
     BuildError
         If two chapters wrote a file of the same name.
     """
     staged = layout.work / "stage"
-    if staged.exists():
-        shutil.rmtree(staged)
+    shutil.rmtree(staged, ignore_errors=True)
     staged.mkdir(parents=True)
     for path in (layout.config, layout.toc):
         shutil.copy2(path, staged / path.name)
@@ -88,12 +65,18 @@ def stage(
 def _page(chapter: Chapter, profile: str, entry: Entry) -> str:
     """The notebook that the page is made of: the chapter as it is now, with its outputs.
 
-    Where the code has changed since and was not to be executed, as it was then.
+    Where code or parameters have changed since and were not to be executed, as it was then.
     """
     content = json.loads(entry.notebook.read_text(encoding="utf-8"))
-    if entry.manifest["components"]["cells"] == code_of(chapter):
-        content = attach(copy.deepcopy(chapter.notebook), content)
-        content = normalise(content, chapter.parameters(profile))
+    if entry.shows(chapter, profile):
+        now = chapter.with_values(chapter.parameters(profile)).notebook
+        cells, executed = (
+            [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+            for notebook in (now, content)
+        )
+        for cell, done in zip(cells, executed, strict=True):
+            cell["outputs"] = done["outputs"]
+        content = normalise(now)
     content = _lighter(content)
     return json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
@@ -113,10 +96,8 @@ def _lighter(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge(source: Path, target: Path, chapter: str) -> None:
-    for path in sorted(source.rglob("*")):
-        if not path.is_file():
-            continue
-        copy = target / path.relative_to(source)
+    for name, path in files_in(source).items():
+        copy = target / name
         if copy.exists():
             raise BuildError(f"chapter {chapter}: another chapter wrote {copy.name} already")
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -143,29 +124,18 @@ def _records(folder: Path, key: str) -> dict[str, Any]:
             found[record[key]] = record
         except (ValueError, KeyError, TypeError) as error:
             raise BuildError(f"{path.name}: no readable record", [repr(error)]) from error
-    return found
+    return dict(sorted(found.items()))
 
 
 def write_indices(staged: Path, results: Results, times: Mapping[str, Any]) -> None:
     """Write one file that lists all figures, one for all claims, and one for all times.
 
-    Parameters
-    ----------
-    staged
-        The staged book.
-    results
-        The merged records.
-    times
-        Measured times. They are all that differs from build to build, and stand in two files:
-        ``times.json``, and ``times.js`` for a page that is opened from disk, where a script may be
-        loaded but no JSON.
+    The times are all that differs from build to build.  They stand in two files: ``times.json``,
+    and ``times.js`` for a page that is opened from disk, where a script may be loaded but no JSON.
     """
     folder = results_folder(staged)
-    for name, value in (
-        ("figures", list(results.figures.values())),
-        ("claims", list(results.claims.values())),
-        ("times", times),
-    ):
+    lists = [list(kind.values()) for kind in (results.figures, results.claims)]
+    for name, value in zip(("figures", "claims", "times"), (*lists, times), strict=True):
         text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         if name == "times":

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from multiprocessing.context import ForkServerContext, SpawnContext
 
-__all__ = ["PRELOAD", "environ", "pays", "starter"]
+__all__ = ["PRELOAD", "Context", "environ", "pays", "starter"]
 
 # Fewer chapters than this start faster on their own.
 WORTH_IT = 4
@@ -35,33 +35,16 @@ PRELOAD = (
     "companion.build.frozen",
 )
 
+Context = ForkServerContext | SpawnContext
+
 
 def pays(chapters: int) -> bool:
-    """Whether this many chapters are better forked than started one by one.
-
-    Parameters
-    ----------
-    chapters
-        How many are to run.
-    """
+    """Whether this many chapters are better forked than started one by one."""
     return sys.platform == "linux" and chapters >= WORTH_IT
 
 
-def starter(chapters: int, values: Mapping[str, str]) -> ForkServerContext | SpawnContext:
-    """What starts the processes of so many chapters.
-
-    Parameters
-    ----------
-    chapters
-        How many are to run.
-    values
-        The environment of all of them.
-
-    Returns
-    -------
-    context
-        Its ``Process`` is that of `multiprocessing`.
-    """
+def starter(chapters: int, values: Mapping[str, str]) -> Context:
+    """What starts the processes of so many chapters, in an environment of these values."""
     if not pays(chapters):
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -76,13 +59,7 @@ def starter(chapters: int, values: Mapping[str, str]) -> ForkServerContext | Spa
 
 @contextlib.contextmanager
 def environ(values: Mapping[str, str]) -> Iterator[None]:
-    """Let new processes have this environment, as long as the block lasts.
-
-    Parameters
-    ----------
-    values
-        All of it.
-    """
+    """Let new processes have these values for all of their environment while the block lasts."""
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(values)

@@ -160,17 +160,8 @@ def _run(options: argparse.Namespace) -> int:
     words = [chapter.name, profile, parameters.slug({key: values[key] for key in given})]
     default = Path("attsvm-runs") / "_".join(filter(None, words))
     folder = Path(options.output or default).expanduser().absolute()
-    done = single.run(
-        layout,
-        chapter,
-        known,
-        values,
-        folder,
-        profile=options.profile,
-        to=options.to,
-        force=options.force,
-    )
-    return _report(done)
+    how = {"profile": options.profile, "to": options.to, "force": options.force}
+    return _report(single.run(layout, chapter, known, values, folder, **how))
 
 
 def _report(done: Run) -> int:

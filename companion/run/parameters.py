@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from attsvm.errors import ArgumentError
-from companion.build.chapters import Chapter, source_of
-from companion.build.normalise import assigned
+from companion.build.chapters import Chapter
+from companion.build.normalise import assigned, source_of
 from companion.errors import ChapterError
 
 __all__ = ["Parameter", "assignments", "check", "parameters_of", "parse", "read_file", "shown",
@@ -57,21 +57,10 @@ ARITHMETIC = (ast.Expression, ast.Constant, ast.Name, ast.Load, ast.BinOp, ast.A
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a chapter.
+    """One parameter of a chapter: its name, its quick and its full value, what it means in words.
 
-    Attributes
-    ----------
-    name
-        As the cell assigns it.
-    default
-        The quick value.
-    full
-        The value at full scale.
-    meaning
-        In words, from the comment.
-    range
-        Which values it takes: of the limits in `LIMITS` those that it has.  Bounds are numbers or
-        expressions of parameters, and in a list each entry obeys them.
+    Of the limits in `LIMITS` the range holds those that it has.  Bounds are numbers or expressions
+    of parameters, and in a list each entry obeys them.
     """
 
     name: str
@@ -115,17 +104,14 @@ def _entries(value: Any) -> list[Any]:
 
 
 def parameters_of(chapter: Chapter) -> list[Parameter]:
-    """Read the parameters of a chapter.
+    """Read the parameters of a chapter that `chapters.validate` has let through.
 
     Raises
     ------
     ChapterError
         If the cell or the declared range cannot be understood.
     """
-    cell = chapter.parameters_cell
-    if cell is None:
-        raise ChapterError(f"chapter {chapter.id}: no code cell is tagged 'parameters'")
-    source = source_of(cell)
+    source = source_of(chapter.parameters_cell or {})
     declared, full = chapter.declared.get("range", {}), chapter.parameters("full")
     found = []
     try:
@@ -134,7 +120,6 @@ def parameters_of(chapter: Chapter) -> list[Parameter]:
             for token in tokenize.generate_tokens(io.StringIO(source).readline)
             if token.type == tokenize.COMMENT
         ]
-        # `chapters` refuses whatever is no assignment.
         for name, node, statement in assigned(source):
             lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
             comment = " ".join(text for line, text in notes if line in lines)
@@ -211,7 +196,7 @@ def _value_of(bound: Any, values: Mapping[str, Any]) -> Any:
 def check(
     parameters: Iterable[Parameter], given: Mapping[str, Any], profile: str = "quick"
 ) -> dict[str, Any]:
-    """Complete and check the values of a run.
+    """Complete and check the values of a run: one for every parameter of the chapter.
 
     Parameters
     ----------
@@ -221,11 +206,6 @@ def check(
         Values by name, of the right type or texts that can be read as such.
     profile
         What the others take: ``"quick"`` or ``"full"``.
-
-    Returns
-    -------
-    dict
-        A value for every parameter.
 
     Raises
     ------
@@ -311,13 +291,7 @@ def slug(values: Mapping[str, Any]) -> str:
 
 
 def assignments(texts: Iterable[str]) -> dict[str, str]:
-    """Split the ``NAME=VALUE`` of the command line.
-
-    Raises
-    ------
-    ArgumentError
-        If one has no ``=``, no name, no value, or a name comes twice.
-    """
+    """Split the ``NAME=VALUE`` of the command line."""
     found: dict[str, str] = {}
     for text in texts:
         name, sign, value = (part.strip() for part in text.partition("="))
@@ -329,30 +303,19 @@ def assignments(texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def parse(parameter: Parameter, text: str) -> list[Any]:
-    """The values of a grid that stand in one text of the command line.
+def parse(parameter: Parameter, text: str) -> list[str]:
+    """The values of a grid in a text of the command line, separated by commas.
 
-    Commas separate them; where the parameter is a list itself, semicolons do.
-
-    Raises
-    ------
-    ArgumentError
-        If a value is empty.
+    Where the parameter is a list itself, semicolons separate them.
     """
     parts = [part.strip() for part in text.split(";" if parameter.is_list else ",")]
     if not all(parts):
         raise ArgumentError(parameter.name, "values, separated by commas", repr(text))
-    return list(parts)
+    return parts
 
 
 def read_file(path: str | Path) -> dict[str, Any]:
-    """Read parameters from a YAML or JSON file.
-
-    Raises
-    ------
-    ArgumentError
-        If it cannot be read or does not map names to values.
-    """
+    """Read parameters from a YAML or JSON file."""
     import yaml
 
     try:

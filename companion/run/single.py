@@ -7,24 +7,20 @@ one of an unfinished run, which goes on where it was cut off.
 
 from __future__ import annotations
 
-import copy
-import hashlib
 import html
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from attsvm import records
 from attsvm.errors import ArgumentError
 from companion.build import cache, schedule
-from companion.build.chapters import Chapter, source_of
+from companion.build.chapters import Chapter
 from companion.build.guard import exclusive
-from companion.build.layout import Layout, commit
-from companion.build.normalise import fold_parameters
+from companion.build.layout import Layout, commit, files_in, remove
 from companion.build.progress import Progress
 from companion.build.warm import starter
 from companion.errors import BuildError, ChapterError
@@ -39,21 +35,11 @@ RECORD = "run.json"
 
 @dataclass(frozen=True)
 class Run:
-    """One executed chapter.
+    """One executed chapter."""
 
-    Attributes
-    ----------
-    folder
-        Where its results lie.
-    record
-        Content of ``run.json``.
-    fresh
-        Whether it was executed now, or found finished.
-    """
-
-    folder: Path
-    record: dict[str, Any]
-    fresh: bool
+    folder: Path  # where its results lie
+    record: dict[str, Any]  # content of `run.json`
+    fresh: bool  # whether it was executed now, or found finished
 
     @property
     def main(self) -> Path:
@@ -76,14 +62,10 @@ def run(
 
     Parameters
     ----------
-    layout
-        Where the book lies.
-    chapter
-        The chapter.
-    parameters
-        Its parameters.
-    values
-        A value for each, already checked.
+    layout, chapter
+        The book and the chapter.
+    parameters, values
+        Its parameters, and a value for each, already checked.
     folder
         Where to put the results: new, empty, or of an earlier run.
     profile
@@ -110,13 +92,12 @@ def run(
         if record is None:
             # By name: whatever else lies in the folder is somebody's.
             for name in (*_files(chapter), "error.log", RECORD, *(["chunks"] if force else [])):
-                _remove(folder / name)
+                remove(folder / name)
+            set_here = {p.name: values[p.name] for p in parameters if values[p.name] != p.default}
             try:
-                prepared, loaded = _execute(
-                    layout, own, chapter, parameters, values, profile, progress
-                )
+                left = _execute(layout, own, chapter.with_values(set_here), profile, progress)
             finally:
-                _remove(own.settings)
+                remove(own.settings)
             record = {
                 "chapter": chapter.id,
                 "profile": profile,
@@ -126,18 +107,18 @@ def run(
                     for parameter in parameters
                     if values[parameter.name] != parameter.standard(profile)
                 },
-                "claims": _claims(chapter, prepared / "results"),
-                "notes": json.loads((prepared.parent / "notes.json").read_text(encoding="utf-8")),
+                "claims": _claims(chapter, left.folder / "results"),
+                "notes": json.loads((left.folder.parent / "notes.json").read_text("utf-8")),
                 "commit": commit(layout.root),
                 "versions": records.versions(),
                 "key": key,
-                "loaded": loaded,
-                "components": cache.components(layout, chapter, profile, loaded),
+                "loaded": left.modules,
+                "components": cache.components(layout, chapter, profile, left.modules),
                 "main": f"{chapter.name}.{to}",
             }
-            _fill(folder, chapter, record, prepared)
+            _fill(folder, chapter, record, left.folder)
             for scratch in (own.work, own.logs, own.chunks):
-                _remove(scratch)
+                remove(scratch)
         own.guard.unlink(missing_ok=True)
     return Run(folder, record, fresh)
 
@@ -157,15 +138,9 @@ def _fill(folder: Path, chapter: Chapter, record: dict[str, Any], prepared: Path
 
 
 def _execute(
-    layout: Layout,
-    own: Layout,
-    chapter: Chapter,
-    parameters: Sequence[Parameter],
-    values: Mapping[str, Any],
-    profile: str,
-    progress: Progress,
-) -> tuple[Path, list[str]]:
-    """Run the cells; the folder with what they left, and the modules they had loaded."""
+    layout: Layout, own: Layout, chapter: Chapter, profile: str, progress: Progress
+) -> schedule.Left:
+    """Run the cells of a chapter as it stands."""
     base = schedule.environment(own) | {
         "ATTSVM_COMMIT": commit(layout.root),
         # A reader's own cache serves; without one the chunks stay until this run is finished.
@@ -176,17 +151,12 @@ def _execute(
     if list(fonts.glob("fontlist-*.json")):
         base["MPLCONFIGDIR"] = str(fonts)
     schedule.prepare_fonts(base)
-    # Written into the parameters cell here, nothing is injected: tuples stay tuples.
-    changed = {p.name: values[p.name] for p in parameters if values[p.name] != p.default}
-    chosen = replace(chapter, notebook=copy.deepcopy(chapter.notebook))
-    if cell := chosen.parameters_cell:
-        cell["source"] = fold_parameters(source_of(cell), changed)
-    found: list[tuple[Path, list[str]]] = []
+    found: list[schedule.Left] = []
     try:
         schedule.execute(
             [chapter.id],
-            lambda _: schedule.launch(own, chosen, profile, {}, base, starter(1, {}), strict=False),
-            lambda job: found.append((schedule.settle(job), schedule.trace(layout, job)[0])),
+            lambda _: schedule.launch(own, chapter, profile, base, starter(1, {}), strict=False),
+            lambda job: found.append(schedule.settle(layout, job)),
             jobs=1,
             progress=progress,
         )
@@ -237,12 +207,9 @@ def _files(chapter: Chapter) -> list[str]:
 
 
 def _checksums(folder: Path, chapter: Chapter) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for name in _files(chapter)
-        for path in (folder / name, *sorted((folder / name).rglob("*")))
-        if path.is_file()
-    }
+    made = _files(chapter)
+    found = files_in(folder).items()
+    return cache.checksums({name: path for name, path in found if name.split("/")[0] in made})
 
 
 def _finished(layout: Layout, folder: Path, chapter: Chapter, key: str) -> dict[str, Any] | None:
@@ -264,10 +231,3 @@ def _require_ours(folder: Path) -> None:
         raise ArgumentError(
             "output", "a new or empty folder, or one of an earlier run", str(folder)
         )
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

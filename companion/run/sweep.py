@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import itertools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -34,20 +35,9 @@ MOST = 10_000
 
 @dataclass(frozen=True)
 class Point:
-    """One run of a sweep.
-
-    Attributes
-    ----------
-    chosen
-        The values of the parameters that the sweep varies or sets.
-    values
-        Those of all parameters.
-    folder
-        Where the run lies.
-    """
+    """One run of a sweep: the values that it varies or sets, and the folder where it lies."""
 
     chosen: Mapping[str, Any]
-    values: Mapping[str, Any]
     folder: Path
 
     @property
@@ -90,15 +80,11 @@ def points(
         twice, or there are more than 10 000.
     """
     by_name = {parameter.name: parameter for parameter in known}
-    axes: dict[str, list[Any]] = {}
-    for name, value in file.items():
-        axes[name] = _values(by_name.get(name), value)
+    axes = {name: _values(by_name.get(name), value) for name, value in file.items()}
     for name, text in texts.items():
         parameter = by_name.get(name)
         axes[name] = parameters.parse(parameter, text) if parameter else [text]
-    size = 1
-    for values in axes.values():
-        size *= len(values)
+    size = math.prod(map(len, axes.values()))
     if size > MOST:
         raise ArgumentError("-p", f"a grid of at most {MOST} runs", str(size))
     found: dict[Path, Point] = {}
@@ -106,7 +92,7 @@ def points(
         given = dict(zip(axes, combination, strict=True))
         complete = parameters.check(known, given, profile)
         chosen = {name: complete[name] for name in axes}
-        point = Point(chosen, complete, folder / "runs" / (parameters.slug(chosen) or "standard"))
+        point = Point(chosen, folder / "runs" / (parameters.slug(chosen) or "standard"))
         if point.folder in found:
             raise ArgumentError("-p", "each point once", f"{point} twice")
         found[point.folder] = point
@@ -196,19 +182,7 @@ def write_table(path: Path, known: Sequence[Parameter], done: Sequence[Point]) -
 def write_index(
     path: Path, chapter: str, done: Sequence[Point], failed: Mapping[Path, str]
 ) -> None:
-    """The page that links the runs and shows each claim over the grid.
-
-    Parameters
-    ----------
-    path
-        The page.
-    chapter
-        The chapter's id.
-    done
-        All points.
-    failed
-        What went wrong, by folder.
-    """
+    """The page that links the runs and shows each claim over the grid; failures by folder."""
     names = list(done[0].chosen) if done else []
     claims: dict[str, str] = {}  # statements by id
     runs: list[list[str]] = []
@@ -224,7 +198,7 @@ def write_index(
             counts = Counter(claim["verdict"] for claim in record["claims"])
             verdicts = ", ".join(f"{count} × {word}" for word, count in counts.items())
             cells = [link, verdicts or "no claims"]
-        runs.append([*_values_of(point), *cells])
+        runs.append([*map(html.escape, map(shown, point.chosen.values())), *cells])
     parts = [
         f"<h1>Sweep of {html.escape(chapter)}</h1>",
         f"<p>{len(done)} runs; all measured numbers are in "
@@ -234,7 +208,7 @@ def write_index(
     ]
     head = [*names, "Certified", "As published", "Verdict"]
     for name, statement in claims.items():
-        rows = [[*_values_of(point), *_measured(point, name)] for point in done]
+        rows = [_measured(point, name) for point in done]
         parts += [
             f"<h2>{html.escape(name)}</h2><p>{html.escape(plain(statement))}</p>",
             html_table(head, rows, numbers=len(names) + 2),
@@ -243,15 +217,12 @@ def write_index(
     records.write_bytes(path, text.encode())
 
 
-def _values_of(point: Point) -> list[str]:
-    return [html.escape(shown(value)) for value in point.chosen.values()]
-
-
 def _measured(point: Point, name: str) -> list[str]:
-    """Both estimates and the verdict of a claim."""
+    """The values of a point, both estimates of a claim and its verdict."""
+    cells = ["not measured", "–", "–"]
     for claim in (point.record or {"claims": []})["claims"]:
         if claim["id"] == name:
             sides = (claim["certified"], claim["as_published"])
             estimates = ["–" if side is None else page.estimate(side) for side in sides]
-            return [html.escape(text) for text in (*estimates, claim["verdict"])]
-    return ["not measured", "–", "–"]
+            cells = [*estimates, claim["verdict"]]
+    return [html.escape(text) for text in (*map(shown, point.chosen.values()), *cells)]

@@ -15,13 +15,7 @@ COLUMNS = ("claim", "side", "value", "halfwidth", "n", "published", "verdict", "
 
 
 def claim_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The measured numbers of a run: a row for each claim and side.
-
-    Parameters
-    ----------
-    record
-        Content of the run's ``run.json``.
-    """
+    """The measured numbers in a ``run.json``: a row for each claim and side."""
     return [
         {
             "claim": claim["id"],
@@ -40,17 +34,7 @@ def claim_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 def write_claims(
     path: Path, rows: Iterable[Mapping[str, Any]], parameters: Sequence[str] = ()
 ) -> None:
-    """Write measured numbers as CSV.
-
-    Parameters
-    ----------
-    path
-        The file.
-    rows
-        Those of `claim_rows`, and in them the values of the parameters.
-    parameters
-        Names of parameters, whose columns stand in front.
-    """
+    """Write rows of `claim_rows` as CSV, the columns of the parameters that they have in front."""
     import pandas as pd
 
     table = pd.DataFrame(rows, columns=[*parameters, *COLUMNS])

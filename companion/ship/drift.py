@@ -21,15 +21,8 @@ from attsvm.errors import ArgumentError
 from companion.run import page
 from companion.run.tables import html_table
 
-__all__ = [
-    "Results",
-    "changed_verdicts",
-    "compare",
-    "html_text",
-    "markdown_text",
-    "read",
-    "summary",
-]
+__all__ = ["Results", "changed_verdicts", "compare", "html_text", "markdown_text", "read",
+           "summary"]  # fmt: skip
 
 PROTOCOLS = {"certified": "certified", "as_published": "as published"}
 PLACES = ("claims", "_static/results/claims", "html/_static/results/claims")
@@ -40,15 +33,7 @@ SURPRISES = ("verdict changed", "missing")
 
 @dataclass(frozen=True)
 class Results:
-    """What one build found.
-
-    Attributes
-    ----------
-    claims
-        Records of the claims by id.
-    versions
-        Versions of the packages that its figures name.
-    """
+    """What one build found: records of claims by id, versions of packages that figures name."""
 
     claims: Mapping[str, Mapping[str, Any]]
     versions: Mapping[str, str]
@@ -118,11 +103,16 @@ def compare(old: Results, new: Results) -> pd.DataFrame:
         for key, protocol in PROTOCOLS.items():
             one, other = before.get(key) or {}, after.get(key) or {}
             if one or other:
-                about = [name, known.get("chapter", ""), known.get("quantity", ""), protocol]
-                values = [float(side.get("value", math.nan)) for side in (one, other)]
-                numbers = [*values, 0.0, 0.0, float(one.get("halfwidth", 0.0))]
-                verdicts = [before.get("verdict", ""), after.get("verdict", "")]
-                rows.append([*about, *numbers, *verdicts])
+                row = {
+                    "claim": name,
+                    "protocol": protocol,
+                    "old": float(one.get("value", math.nan)),
+                    "new": float(other.get("value", math.nan)),
+                    "halfwidth": float(one.get("halfwidth", 0.0)),
+                    "old verdict": before.get("verdict", ""),
+                    "new verdict": after.get("verdict", ""),
+                }
+                rows.append(row | {key: known.get(key, "") for key in ("chapter", "quantity")})
     table = pd.DataFrame(rows, columns=COLUMNS)
     # Two infinities of one sign are the same number.
     table["difference"] = (table.new - table.old).mask(table.old == table.new, 0.0)
@@ -138,9 +128,9 @@ def compare(old: Results, new: Results) -> pd.DataFrame:
     }
     table["state"] = np.select(list(states.values()), list(states), "same")
     rank = table.state.map({"verdict changed": 0, "missing": 1, "new": 2}).fillna(3)
-    order = pd.DataFrame({"rank": rank, "size": -table.relative.fillna(0.0), "claim": table.claim})
-    order = order.sort_values(["rank", "size", "claim"], kind="stable")
-    return table.loc[order.index].reset_index(drop=True)
+    table = table.assign(rank=rank, size=-table.relative.fillna(0.0))
+    table = table.sort_values(["rank", "size", "claim"], kind="stable", ignore_index=True)
+    return table[[*COLUMNS, "state"]]
 
 
 def changed_verdicts(moves: pd.DataFrame) -> list[str]:
@@ -187,17 +177,7 @@ def _number(value: float, digits: int = 8) -> str:
 
 
 def markdown_text(lines: Sequence[str], moves: pd.DataFrame, limit: int | None = None) -> str:
-    """The table in Markdown: all numbers that are not the same, or the first so many.
-
-    Parameters
-    ----------
-    lines
-        The summary.
-    moves
-        What `compare` gave.
-    limit
-        Rows to show at most.
-    """
+    """The table in Markdown: all numbers that are not the same, or the first so many."""
     changed = moves[moves.state != "same"]
     table = _shown(changed[:limit])
     rows = [table.columns, ["---"] * len(table.columns), *table.to_numpy()] if len(table) else []
@@ -214,22 +194,16 @@ def html_text(lines: Sequence[str], moves: pd.DataFrame) -> str:
     """A page of its own with the summary and every number."""
     title = "Drift of the claims' numbers"
     table = _shown(moves)
+    marks = moves.state.isin(SURPRISES).map({True: ' class="changed"', False: ""})
     tags = [
         f'<tr{mark} title="{html.escape(quantity)}">'
-        for mark, quantity in zip(
-            moves.state.isin(SURPRISES).map({True: ' class="changed"', False: ""}),
-            moves.quantity,
-            strict=True,
-        )
+        for mark, quantity in zip(marks, moves.quantity, strict=True)
     ]
     body = [
         f"<h1>{title}</h1>",
         *(f"<p>{html.escape(line)}</p>" for line in lines),
         html_table(
-            list(table),
-            [[html.escape(cell) for cell in row] for row in table.to_numpy()],
-            numbers=len(table.columns),
-            tags=tags,
+            list(table), table.map(html.escape).to_numpy(), numbers=len(table.columns), tags=tags
         ),
     ]
     return page.document(title, "<main>\n" + "\n".join(body) + "\n</main>")

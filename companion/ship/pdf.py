@@ -16,7 +16,7 @@ from companion.build.guard import exclusive
 from companion.build.layout import Layout, commit
 from companion.build.progress import Progress
 from companion.errors import BuildError
-from companion.ship import last_site
+from companion.ship import browser, last_site
 from companion.ship.stitch import Part, outline, stitch
 
 __all__ = ["NAME", "make"]
@@ -25,7 +25,6 @@ NAME = "attsvm-book.pdf"
 """The file, in the site's root."""
 MARKS = re.compile(r"<!--book-pdf-->(?:.*?<!--/book-pdf-->)?", re.DOTALL)
 """Where a page may offer the PDF; nothing is shown there until there is one."""
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 # Width of the text on A4 with the margins of paper.css, in pixels of 1/96 inch.
 WIDTH = round((210 - 2 * 20) / 25.4 * 96)
@@ -56,17 +55,7 @@ NUMBER = """(pages) => {
 
 
 def make(layout: Layout) -> Path:
-    """Print the last site and offer the PDF on its pages.
-
-    Parameters
-    ----------
-    layout
-        Where the book and its last site lie.
-
-    Returns
-    -------
-    Path
-        The PDF, in the site.
+    """Print the last site and offer the PDF, which lies in it, on its pages.
 
     Raises
     ------
@@ -122,20 +111,13 @@ def _front(layout: Layout) -> str:
 
 def _print(site: Path, source: Path, target: Path, parts: list[Part]) -> int:
     """Print twice: the second time the contents know the pages. Gives the number of pages."""
-    try:
-        import pikepdf
-        import pypdf  # noqa: F401  # needed in between: better to miss it before the work
-        from playwright.sync_api import Error, sync_playwright
-    except ImportError as error:
-        raise BuildError("printing needs the extra pdf", ['pip install "attsvm[pdf]"']) from error
+    import pikepdf
+    from playwright.sync_api import Error, sync_playwright
 
-    given = os.environ.get("ATTSVM_CHROMIUM") or next(
-        filter(None, map(shutil.which, BROWSERS)), None
-    )
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=given, args=FLAGS)
-            page = browser.new_page(viewport={"width": WIDTH, "height": 1000})
+            engine = playwright.chromium.launch(executable_path=browser(), args=FLAGS)
+            page = engine.new_page(viewport={"width": WIDTH, "height": 1000})
             page.set_default_timeout(300_000)
             page.goto(source.absolute().as_uri(), wait_until="load")
             page.emulate_media(media="print")
@@ -154,7 +136,7 @@ def _print(site: Path, source: Path, target: Path, parts: list[Part]) -> int:
             write()
             page.evaluate(NUMBER, _places(target, parts)[0])
             write()
-            browser.close()
+            engine.close()
     except Error as error:
         said = str(error).splitlines()[:3]
         raise BuildError("the browser could not print the book", said) from error

@@ -35,14 +35,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def server(layout: Layout, host: str, port: int) -> http.server.ThreadingHTTPServer:
-    """Make a server for the last site that was built.
-
-    Parameters
-    ----------
-    layout
-        Where the output lies.
-    host, port
-        Where to listen; port 0 takes any free one.
+    """A server for the last site that was built; port 0 takes any free one.
 
     Raises
     ------

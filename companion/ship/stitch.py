@@ -46,13 +46,7 @@ class Part:
 
 
 def outline(toc: dict[str, Any]) -> list[Part]:
-    """The pages in the order of the table of contents.
-
-    Parameters
-    ----------
-    toc
-        Content of ``_toc.yml``.
-    """
+    """The pages in the order of a ``_toc.yml``."""
     parts: list[Part] = []
 
     def walk(entry: dict[str, Any], depth: int) -> None:
@@ -68,16 +62,7 @@ def outline(toc: dict[str, Any]) -> list[Part]:
 
 
 def stitch(site: Path, parts: Sequence[Part], front: str) -> tuple[str, list[Part]]:
-    """Put the articles of a site one behind the other.
-
-    Parameters
-    ----------
-    site
-        Folder of the built site.
-    parts
-        Which pages, in which order.
-    front
-        HTML of the title page.
+    """Put the articles of a site one behind the other, after the HTML of a title page.
 
     Returns
     -------

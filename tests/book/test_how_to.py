@@ -15,13 +15,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
-from booktools import REPOSITORY
+from booktools import REPOSITORY, free_port, measured, write_results
 
 PAGES = sorted((REPOSITORY / "book" / "how-to").glob("*.md"))
 BLOCK = re.compile(
@@ -48,18 +48,15 @@ class Block:
     kind: str
     text: str
 
-    def commands(self) -> Iterator[tuple[str, list[str]]]:
+    def commands(self) -> list[tuple[str, list[str]]]:
         """Commands of a console block, each with the lines that it prints."""
-        command, printed = "", list[str]()
+        found: list[tuple[str, list[str]]] = []
         for line in self.text.splitlines():
             if line.startswith("$ "):
-                if command:
-                    yield command, printed
-                command, printed = line[2:], []
-            else:
-                printed.append(line)
-        if command:
-            yield command, printed
+                found.append((line[2:], []))
+            elif found:
+                found[-1][1].append(line)
+        return found
 
 
 def blocks(page: Path) -> list[Block]:
@@ -169,11 +166,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as a wheel: what pip makes of the repository, without the network."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
-    source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose"):
-        shutil.copy(REPOSITORY / name, source)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(REPOSITORY / "attsvm", source / "attsvm", ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose"):
+        shutil.copy(REPOSITORY / name, source)
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "-w", folder, source], check=True, capture_output=True)
     (made,) = folder.glob("*.whl")
@@ -182,27 +178,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def two_builds(folder: Path) -> None:
     """Results of two builds, for the page on drift."""
+    published = {"value": 1.0, "halfwidth": 0.0}
     for name, shift, numpy in (("old", 0.0, "2.4.6"), ("new", 1.0, "2.5.0")):
-        for kind in ("claims", "figures"):
-            (folder / name / kind).mkdir(parents=True)
-        passport = {"passport": {"versions": {"numpy": numpy}}}
-        (folder / name / "figures" / "a.json").write_text(json.dumps(passport))
-        for claim, value, move in (("a", 0.5, 0.0), ("b", 0.25, 0.05), ("c", 0.75, 1e-12)):
-            certified = {"value": value + shift * move, "halfwidth": 0.1}
-            published = {"value": 1.0, "halfwidth": 0.0} if claim == "a" else None
-            record = {"id": claim, "verdict": "holds", "certified": certified}
-            text = json.dumps(record | {"as_published": published})
-            (folder / name / "claims" / f"{claim}.json").write_text(text)
+        records = [
+            measured("a", 0.5, halfwidth=0.1, as_published=published),
+            measured("b", 0.25 + 0.05 * shift, halfwidth=0.1),
+            measured("c", 0.75 + 1e-12 * shift, halfwidth=0.1),
+        ]
+        write_results(folder / name, *records, versions={"numpy": numpy})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page_does_what_it_says(
-    page: Path, checkout: Path, wheel: Path, free_port: int, request: pytest.FixtureRequest
+    page: Path, checkout: Path, wheel: Path, request: pytest.FixtureRequest
 ) -> None:
     replaced = {
         '"attsvm @ git+https://github.com/attsvm/attsvm@main"': f"--no-deps '{wheel}'",
         "https://github.com/attsvm/attsvm": f"'{REPOSITORY}'",
-        "8786": str(free_port),
+        "8786": str(free_port()),
     }
     home = checkout.parent / "reader"
     home.mkdir()
@@ -211,16 +204,6 @@ def test_page_does_what_it_says(
     request.addfinalizer(reader.leave)
     for block in blocks(page):
         reader.follow(block)
-
-
-@pytest.fixture
-def free_port() -> int:
-    """A port that nobody listens at."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_every_page_is_in_the_book_and_on_the_list() -> None:

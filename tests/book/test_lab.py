@@ -6,10 +6,8 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,22 +16,18 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
-from booktools import REPOSITORY
+from booktools import REPOSITORY, free_port
+from clustertools import WAIT, wait_for
 from jupyter_client import BlockingKernelClient
 
 TOKEN = "a-token-for-this-test"
-WAIT = 120
 
 
 class Lab:
     """A Jupyter server's REST interface."""
 
-    def __init__(
-        self, port: int, process: subprocess.Popen[bytes], log: Path, runtime: Path
-    ) -> None:
+    def __init__(self, port: int, runtime: Path) -> None:
         self._base = f"http://127.0.0.1:{port}/api"
-        self.process = process
-        self._log = log
         self.runtime = runtime
 
     def ask(self, path: str, method: str = "GET", body: Any = None) -> Any:
@@ -47,18 +41,13 @@ class Lab:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
-    def wait(self) -> None:
-        """Return once the server answers."""
-        limit = time.monotonic() + WAIT
-        while True:
-            try:
-                self.ask("status")
-            except OSError as error:
-                if time.monotonic() > limit or self.process.poll() is not None:
-                    raise TimeoutError(self._log.read_text()) from error
-                time.sleep(0.2)
-            else:
-                return
+    def answers(self) -> bool:
+        """Whether the server is up."""
+        try:
+            self.ask("status")
+        except OSError:
+            return False
+        return True
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +58,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     foreign.mkdir(parents=True)
     spec = {"argv": ["/no/such/python"], "display_name": "another", "language": "python"}
     (foreign / "kernel.json").write_text(json.dumps(spec))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     options = f"--no-browser --port={port} --IdentityProvider.token={TOKEN}"
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options += " --allow-root"
@@ -94,9 +81,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
-    running = Lab(port, process, log, home / "runtime")
+    running = Lab(port, home / "runtime")
     try:
-        running.wait()
+        wait_for(running.answers, f"no server, see {log}")
         yield running
     finally:
         os.killpg(process.pid, signal.SIGKILL)
@@ -104,17 +91,16 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def test_lab_shows_the_chapters(lab: Lab) -> None:
-    names = {entry["name"] for entry in lab.ask("contents")["content"]}
-    assert {"01-introduction", "05-local-convergence", "appendix-float64"} <= names
-    section = lab.ask("contents/02-attention-svm")["content"]
-    assert "rank.ipynb" in {entry["name"] for entry in section}
-    chapter = lab.ask("contents/02-attention-svm/rank.ipynb")
-    assert chapter["type"] == "notebook"
+    def names(folder: str) -> set[str]:
+        return {entry["name"] for entry in lab.ask(f"contents/{folder}")["content"]}
+
+    assert {"01-introduction", "05-local-convergence", "appendix-float64"} <= names("")
+    assert "rank.ipynb" in names("02-attention-svm")
+    assert lab.ask("contents/02-attention-svm/rank.ipynb")["type"] == "notebook"
 
 
 def test_lab_runs_a_cell_with_the_package(lab: Lab) -> None:
-    specs = lab.ask("kernelspecs")
-    assert specs["default"] == "python3"
+    assert lab.ask("kernelspecs")["default"] == "python3"
     kernel = lab.ask("kernels", "POST", {"name": "python3"})
     client = BlockingKernelClient()
     client.load_connection_file(str(lab.runtime / f"kernel-{kernel['id']}.json"))
@@ -154,8 +140,8 @@ def test_chapter_runs_top_to_bottom_in_any_folder(
     assert all(cell["execution_count"] for cell in cells)
     assert cells[0]["outputs"] == []
     output = tmp_path / "attsvm-output"
-    figures = {path.stem for path in (output / "figures").glob("*.json")}
-    assert set(declared["figures"]) <= figures
-    claims = {path.stem for path in (output / "claims").glob("*.json")}
-    assert claims == set(declared["claims"])
+    figures, claims = (
+        {path.stem for path in (output / kind).glob("*.json")} for kind in ("figures", "claims")
+    )
+    assert set(declared["figures"]) <= figures and set(declared["claims"]) == claims
     assert {path.name for path in tmp_path.iterdir()} == {"my copy.ipynb", "attsvm-output"}

@@ -24,13 +24,9 @@ ROOMS = {
 
 
 def _modules(package: str) -> dict[str, Path]:
-    root = booktools.REPOSITORY
-    names = {
-        ".".join(path.relative_to(root).with_suffix("").parts): path
-        for path in (root / package).rglob("*.py")
-        if path.name != "setup.py"
-    }
-    return {name.removesuffix(".__init__"): path for name, path in names.items()}
+    files = (booktools.REPOSITORY / package).rglob("*.py")
+    parts = {path: path.relative_to(booktools.REPOSITORY).with_suffix("").parts for path in files}
+    return {".".join(names).removesuffix(".__init__"): path for path, names in parts.items()}
 
 
 MODULES = {package: _modules(package) for package in ("attsvm", "companion", "tools")}
@@ -91,7 +87,7 @@ def test_imports_run_in_no_circle(package: str) -> None:
 
 def test_rooms_of_the_tool_use_only_those_below() -> None:
     for name, used in _arrows("companion").items():
-        if name == "companion":
+        if name in ("companion", "companion.setup"):
             continue
         room = name.split(".")[1]
         wrong = {found for found in used if found.split(".")[1] not in {room, *ROOMS[room]}}

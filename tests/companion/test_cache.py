@@ -27,13 +27,16 @@ print("sum", found.table["value"].sum())
 """
 
 
+FULL = ("--profile", "full")
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny book whose chapter runs an experiment too, built once in full; do not change it."""
     root = booktools.copy_book(tmp_path_factory.mktemp("built"))
     booktools.add_cell(root, EXPERIMENT)
     (root / "book" / "01-demo" / "data.csv").write_text("1\n")
-    assert booktools.run("build", "--root", root).returncode == 0
+    booktools.build(root, *FULL)
     return root
 
 
@@ -98,10 +101,9 @@ def test_what_changes_results_is_named(book: Path, change: Change, reason: str) 
 def test_a_page_shows_the_prose_and_comments_of_now(book: Path) -> None:
     booktools.edit(book, NOTHING["prose"])
     booktools.edit(book, NOTHING["a comment"])
-    done = booktools.run("build", "--root", book)
-    assert done.returncode == 0, done.stderr
+    booktools.build(book, *FULL)
     assert booktools.executed(book) == []
-    page = (book / "_build" / "html" / "book" / "01-demo" / "line.html").read_text()
+    page = booktools.page(book)
     assert "Other words." in page and "# why" in page
     assert "5 points" in page and "sum 3.5" in page
 
@@ -116,12 +118,10 @@ def test_the_lock_is_only_a_text(book: Path) -> None:
     assert booktools.state(book) == "cached unchanged"
 
 
-def edited(package: Path, name: str, old: str, new: str) -> None:
-    """Change a module of a copy of the package."""
-    path = package / name
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
+def append(module: Path, source: str) -> None:
+    """Add to a module of a copy of the package."""
+    with module.open("a") as stream:
+        stream.write(source)
 
 
 @pytest.fixture
@@ -145,11 +145,9 @@ def test_only_modules_that_a_chapter_loads_count(
     book: Path, package: Path, name: str, reason: str
 ) -> None:
     environment = {"PYTHONPATH": str(package.parent)}
-    with (package / name).open("a") as stream:
-        stream.write("# a comment\n")
+    append(package / name, "# a comment\n")
     assert booktools.state(book, environment=environment) == "cached unchanged"
-    with (package / name).open("a") as stream:
-        stream.write("CHANGED = True\n")
+    append(package / name, "CHANGED = True\n")
     assert booktools.state(book, environment=environment) == reason
 
 
@@ -160,8 +158,7 @@ def test_the_tool_counts_only_where_chapters_are_executed(book: Path, package: P
         ("site/maths.py", "cached unchanged"),
         ("build/normalise.py", "would run the way chapters are executed changed"),
     ):
-        with (package.parent / "companion" / name).open("a") as stream:
-            stream.write("CHANGED = True\n")
+        append(package.parent / "companion" / name, "CHANGED = True\n")
         assert booktools.state(book, environment=environment) == reason
 
 
@@ -190,10 +187,9 @@ def test_a_figure_style_draws_again_from_the_chunks(book: Path, package: Path) -
     loaded, kept = used(book)
     assert "attsvm.simplex" in loaded and len(kept) == 2
     environment = {"PYTHONPATH": str(package.parent)}
-    with (package / "figures" / "_style.py").open("a") as stream:
-        stream.write("CHANGED = True\n")
+    append(package / "figures" / "_style.py", "CHANGED = True\n")
     before = {path: path.stat().st_mtime_ns for path in kept}
-    assert booktools.run("build", "--root", book, environment=environment).returncode == 0
+    booktools.build(book, *FULL, environment=environment)
     assert booktools.executed(book) == [CHAPTER]
     # The experiment was not computed again, and what it depends on is still known.
     assert {path: path.stat().st_mtime_ns for path in used(book)[1]} == before
@@ -201,14 +197,10 @@ def test_a_figure_style_draws_again_from_the_chunks(book: Path, package: Path) -
 
 
 def test_changed_code_computes_the_experiment_again(book: Path, package: Path) -> None:
-    environment = {"PYTHONPATH": str(package.parent)}
-    with (package / "simplex.py").open("a") as stream:
-        stream.write(
-            "\n\ndef project(points):\n    import numpy as np\n    return np.full(2, 0.5)\n"
-        )
-    done = booktools.run("build", "--root", book, environment=environment)
-    assert done.returncode == 0, done.stderr
-    assert "sum 2.0" in (book / "_build/html/book/01-demo/line.html").read_text()
+    changed = "\n\ndef project(points):\n    import numpy as np\n    return np.full(2, 0.5)\n"
+    append(package / "simplex.py", changed)
+    booktools.build(book, *FULL, environment={"PYTHONPATH": str(package.parent)})
+    assert "sum 2.0" in booktools.page(book)
     # Chunks of code that is no more are gone.
     assert len(used(book)[1]) == 2
 
@@ -216,10 +208,7 @@ def test_changed_code_computes_the_experiment_again(book: Path, package: Path) -
 def test_all_changes_at_once_are_named(book: Path, package: Path) -> None:
     for change, _ in (SOMETHING["code"], SOMETHING["full scale"]):
         booktools.edit(book, change)
-    edited(package, "errors.py", "class ", "CHANGED = True\n\n\nclass ")
-    done = booktools.run("build", "--root", book, environment={"PYTHONPATH": str(package.parent)})
-    assert done.returncode == 0, done.stderr
-    assert (
-        f"{CHAPTER}: runs (code changed, parameters changed, attsvm.errors changed)" in done.stderr
-    )
-    assert "4 points" in (book / "_build/html/book/01-demo/line.html").read_text()
+    append(package / "errors.py", "CHANGED = True\n")
+    said = booktools.build(book, *FULL, environment={"PYTHONPATH": str(package.parent)})
+    assert f"{CHAPTER}: runs (code changed, parameters changed, attsvm.errors changed)" in said
+    assert "4 points" in booktools.page(book)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import keyword
 from pathlib import Path
@@ -30,11 +29,9 @@ VALUES = st.recursive(
 
 def evaluate(source: str) -> dict[str, Any]:
     """What a parameters cell assigns."""
-    return {
-        statement.targets[0].id: ast.literal_eval(statement.value)
-        for statement in ast.parse(source).body
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-    }
+    values: dict[str, Any] = {}
+    exec(source, {}, values)
+    return values
 
 
 @given(st.dictionaries(NAMES, st.tuples(VALUES, VALUES, st.booleans()), min_size=1, max_size=4))
@@ -61,14 +58,18 @@ def test_folding_an_unknown_name_is_refused() -> None:
         normalise.fold_parameters("step = 1", {"other": 2})
 
 
-def executed(outputs: list[dict[str, Any]]) -> dict[str, Any]:
+def executed(*outputs: dict[str, Any]) -> dict[str, Any]:
     """A notebook as papermill leaves it behind."""
     papermill = {"duration": 0.1, "start_time": "now"}
-    injected = booktools.code("step = 2", ["injected-parameters"])
-    parameters = booktools.code("step = 1  # how far", ["parameters"])
-    cell = booktools.code("print(step)") | {"outputs": outputs, "execution_count": 7}
+    parameters = booktools.code("step = 2  # how far", ["parameters"])
+    cell = booktools.code("print(step)") | {"outputs": list(outputs), "execution_count": 7}
     notebook = {
-        "cells": [parameters, injected, cell, booktools.code("")],
+        "cells": [
+            parameters,
+            cell,
+            booktools.code(""),
+            normalise.tracing_cell(Path("loaded.json")),
+        ],
         "metadata": {"papermill": papermill, "widgets": {}, "kernelspec": {"name": "python3"}},
         "nbformat": 4,
         "nbformat_minor": 4,
@@ -79,110 +80,102 @@ def executed(outputs: list[dict[str, Any]]) -> dict[str, Any]:
     return notebook
 
 
+def outputs(*raw: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is left of the outputs of a cell."""
+    return normalise.normalise(executed(*raw))["cells"][1]["outputs"]
+
+
 def stream(name: str, text: str) -> dict[str, Any]:
     return {"output_type": "stream", "name": name, "text": text}
 
 
 def test_normalised_notebook_is_the_chapter_and_nothing_else() -> None:
     result = {"output_type": "execute_result", "execution_count": 7, "metadata": {}}
-    result["data"] = {"text/plain": "1"}
-    clean = normalise.normalise(executed([result]), {"step": 2})
-    assert [cell["source"] for cell in clean["cells"]] == [
-        "step = 2  # how far",
-        "print(step)",
-        "",
+    clean = normalise.normalise(executed(result | {"data": {"text/plain": "1"}}))
+    assert [(cell["source"], cell["execution_count"]) for cell in clean["cells"]] == [
+        ("step = 2  # how far", 1),
+        ("print(step)", 2),
+        ("", None),
     ]
-    assert [cell["execution_count"] for cell in clean["cells"]] == [1, 2, None]
     assert clean["cells"][1]["outputs"][0]["execution_count"] == 2
     assert clean["metadata"] == {"kernelspec": {"name": "python3"}}
     assert all(set(cell["metadata"]) <= {"tags"} for cell in clean["cells"])
-
-
-def test_pieces_of_a_stream_are_joined_however_the_kernel_cut_them() -> None:
-    whole = normalise.normalise(executed([stream("stdout", "one\ntwo\n")]), {})
-    parts = normalise.normalise(
-        executed([stream("stdout", "on"), stream("stdout", "e\ntw"), stream("stdout", "o\n")]), {}
-    )
-    assert whole == parts
+    assert normalise.normalise(copy.deepcopy(clean)) == clean
 
 
 BAR = "\r  0%|          | 0/3 [00:00<?, ?it/s]\r100%|██████████| 3/3 [00:00<00:00, 9.1it/s]\n"
+WIDGET = {normalise.WIDGET: {"model_id": "f19e65"}, "text/plain": "  0%|    | 0/3"}
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        [],
+        [stream("stderr", BAR)],
+        [{"output_type": "display_data", "metadata": {}, "data": WIDGET}],
+    ],
+    ids=["nothing", "a progress bar", "a widget"],
+)
+def test_pieces_of_a_stream_are_joined_however_they_were_cut(between: list[Any]) -> None:
+    pieces = [stream("stdout", "a"), *between, stream("stdout", "\nb"), stream("stdout", "\n")]
+    assert outputs(*pieces) == [stream("stdout", "a\nb\n")]
 
 
 def test_progress_bars_go_and_warnings_stay() -> None:
-    clean = normalise.normalise(executed([stream("stderr", BAR)]), {})
-    assert clean["cells"][1]["outputs"] == []
-    assert normalise.objections(clean) == []
-    warned = executed([stream("stderr", f"{BAR}UserWarning: careful\n")])
-    found = normalise.objections(normalise.normalise(warned, {}))
-    assert found == ["cell 2 wrote to stderr: UserWarning: careful"]
-
-
-def test_progress_between_two_prints_does_not_part_them() -> None:
-    cut = executed([stream("stdout", "a\n"), stream("stderr", BAR), stream("stdout", "b\n")])
-    clean = normalise.normalise(cut, {})
-    assert clean["cells"][1]["outputs"] == [stream("stdout", "a\nb\n")]
-
-
-def test_widgets_go_without_parting_a_stream() -> None:
-    data = {normalise.WIDGET: {"model_id": "f19e65"}, "text/plain": "  0%|    | 0/3"}
-    widget = {"output_type": "display_data", "metadata": {}, "data": data}
-    cut = executed([stream("stdout", "a\n"), widget, stream("stdout", "b\n")])
-    clean = normalise.normalise(cut, {})
-    assert clean["cells"][1]["outputs"] == [stream("stdout", "a\nb\n")]
+    assert outputs(stream("stderr", BAR)) == []
+    warned = normalise.normalise(executed(stream("stderr", f"{BAR}UserWarning: careful\n")))
+    assert normalise.objections(warned) == ["cell 2 wrote to stderr: UserWarning: careful"]
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "text/html"])
 def test_memory_address_is_an_objection(kind: str) -> None:
-    shown = {"output_type": "display_data", "metadata": {}}
-    shown["data"] = {kind: "<object object at 0x7f3a2c0d4e10>", "image/svg+xml": "<svg/>"}
-    found = normalise.objections(normalise.normalise(executed([shown]), {}))
-    assert len(found) == 1
-    assert "memory address" in found[0]
-
-
-def layout(root: Path) -> Layout:
-    return Layout.of(root)
+    data = {kind: "<object object at 0x7f3a2c0d4e10>", "image/svg+xml": "<svg/>"}
+    shown = {"output_type": "display_data", "metadata": {}, "data": data}
+    (found,) = normalise.objections(normalise.normalise(executed(shown)))
+    assert "memory address" in found
 
 
 def test_chapters_come_in_reading_order_and_pages_are_not_chapters(tmp_path: Path) -> None:
     root = booktools.copy_book(tmp_path)
     booktools.add_chapter(root, "01-demo/b")
     booktools.add_chapter(root, "01-demo/a")
-    found = chapters.discover(layout(root))
+    found = chapters.discover(Layout.of(root))
     assert [chapter.id for chapter in found] == [booktools.CHAPTER, "01-demo/b", "01-demo/a"]
     assert found[0].figures == ["line"]
     assert found[0].parameters("quick") == {}
     assert found[0].parameters("full") == {"points": 5}
 
 
-@pytest.mark.parametrize(
-    "toc",
-    [
-        "format: jb-book\nroot: book/intro\nchapters:\n- file: book/x\n  sections:\n"
-        "  - file: book/y\n- file: book/z\n",
-        "format: jb-book\nroot: book/intro\nparts:\n- caption: One\n  chapters:\n"
-        "  - file: book/x\n    sections:\n    - file: book/y\n- caption: Two\n  chapters:\n"
-        "  - file: book/z\n",
-    ],
-)
-def test_every_form_of_a_table_of_contents_is_read(tmp_path: Path, toc: str) -> None:
+FLAT = """\
+chapters:
+- {file: book/x, sections: [file: book/y]}
+- file: book/z
+"""
+PARTS = """\
+parts:
+- {caption: One, chapters: [{file: book/x, sections: [file: book/y]}]}
+- {caption: Two, chapters: [file: book/z]}
+"""
+
+
+@pytest.mark.parametrize("entries", [FLAT, PARTS])
+def test_every_form_of_a_table_of_contents_is_read(tmp_path: Path, entries: str) -> None:
     path = tmp_path / "_toc.yml"
-    path.write_text(toc)
+    path.write_text(f"format: jb-book\nroot: book/intro\n{entries}")
     assert chapters.toc_entries(path) == ["book/intro", "book/x", "book/y", "book/z"]
 
 
 def test_unreadable_table_of_contents_and_notebook_are_named(tmp_path: Path) -> None:
     root = booktools.copy_book(tmp_path)
-    booktools.notebook_path(root).write_text("{")
-    with pytest.raises(BuildError, match=r"line\.ipynb: cannot be read as a notebook"):
-        chapters.discover(layout(root))
-    booktools.notebook_path(root).write_text('{"nbformat": 3}')
-    with pytest.raises(BuildError, match="is not a notebook of format 4"):
-        chapters.discover(layout(root))
-    (root / "_toc.yml").write_text("root: [")
-    with pytest.raises(BuildError, match="cannot be read as a table of contents"):
-        chapters.discover(layout(root))
+    notebook, toc = booktools.notebook_path(root), root / "_toc.yml"
+    for path, content, said in (
+        (notebook, "{", r"line\.ipynb: cannot be read as a notebook"),
+        (notebook, '{"nbformat": 3}', "is not a notebook of format 4"),
+        (toc, "root: [", "cannot be read as a table of contents"),
+    ):
+        path.write_text(content)
+        with pytest.raises(BuildError, match=said):
+            chapters.discover(Layout.of(root))
 
 
 def test_problems_of_all_chapters_come_in_one_message(tmp_path: Path) -> None:
@@ -194,7 +187,7 @@ def test_problems_of_all_chapters_come_in_one_message(tmp_path: Path) -> None:
         root, lambda nb: nb["metadata"]["attsvm"]["figures"].append("line"), "01-demo/other"
     )
     with pytest.raises(ChapterError) as caught:
-        chapters.validate(chapters.discover(layout(root)))
+        chapters.validate(chapters.discover(Layout.of(root)))
     said = str(caught.value)
     assert "3 problems in the chapters" in said
     assert "01-demo/line: unknown parameter no" in said
@@ -206,8 +199,8 @@ def test_chapters_are_selected_by_id_or_unique_name(tmp_path: Path) -> None:
     root = booktools.copy_book(tmp_path)
     booktools.add_chapter(root, "01-demo/twice")
     booktools.add_chapter(root, "02-more/twice")
-    found = chapters.discover(layout(root))
-    line, first, second = found
+    found = chapters.discover(Layout.of(root))
+    line, _, second = found
     names = ["line", "book/01-demo/line.ipynb", "02-more/twice", "01-demo/line"]
     assert chapters.select(found, names) == [line, second]
     with pytest.raises(ArgumentError, match=r"'twice' \(fits several\)"):
@@ -215,15 +208,9 @@ def test_chapters_are_selected_by_id_or_unique_name(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"expected one of 01-demo/line, .*, got 'nowhere'"):
         chapters.select(found, ["nowhere"])
     assert chapters.select(found, []) == []
-    assert first.entry == "book/01-demo/twice"
 
 
 @pytest.mark.parametrize("source", ["a, b = 1, 2", "import os", "a = b = 1", "x += 1", "a: int"])
 def test_parameters_cell_takes_plain_assignments_only(source: str) -> None:
     with pytest.raises(ValueError, match="only lines 'name = value' may stand there"):
-        chapters.parameter_names(source)
-
-
-def test_normalising_twice_changes_nothing() -> None:
-    once = normalise.normalise(executed([stream("stdout", "x\n")]), {})
-    assert normalise.normalise(copy.deepcopy(once), {}) == once
+        list(normalise.assigned(source))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from pathlib import Path
 
@@ -21,24 +20,13 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def record(name: str, value: float, verdict: str = "holds", **more: object) -> dict[str, object]:
-    certified = {"value": value, "halfwidth": 0.5, "low": value, "high": value, "n": 4}
-    base = {"id": name, "chapter": "01-demo/line", "quantity": "length", "verdict": verdict}
-    return base | {"certified": certified, "as_published": None} | more
-
-
-def write(folder: Path, *records: dict[str, object], versions: dict[str, str]) -> Path:
-    (folder / "claims").mkdir(parents=True)
-    (folder / "figures").mkdir()
-    for one in records:
-        (folder / "claims" / f"{one['id']}.json").write_text(json.dumps(one))
-    figure = {"passport": {"versions": versions}}
-    (folder / "figures" / "line.json").write_text(json.dumps(figure))
-    return folder
+    about = {"chapter": "01-demo/line", "quantity": "length"}
+    return booktools.measured(name, value, verdict, **(about | more))
 
 
 @pytest.fixture
 def builds(tmp_path: Path) -> tuple[Path, Path]:
-    old = write(
+    old = booktools.write_results(
         tmp_path / "old",
         record("a.same", 1.0),
         record("b.moved", 2.0),
@@ -47,7 +35,7 @@ def builds(tmp_path: Path) -> tuple[Path, Path]:
         record("e.both", 5.0, as_published={"value": 6.0, "halfwidth": 0.0}),
         versions={"numpy": "1", "torch": "2"},
     )
-    new = write(
+    new = booktools.write_results(
         tmp_path / "new",
         record("a.same", 1.0),
         record("b.moved", 2.5),
@@ -87,8 +75,7 @@ def test_command_prints_writes_and_tells_by_its_exit_code(
     builds: tuple[Path, Path], tmp_path: Path
 ) -> None:
     old, new = builds
-    done = booktools.run("drift", old, new, "--output", tmp_path / "out")
-    assert done.returncode == 1
+    done = booktools.run("drift", old, new, "--output", tmp_path / "out", code=1)
     assert done.stderr == ""
     assert "Verdicts changed or missing: c.verdict, d.gone." in done.stdout
     assert "Versions: numpy 1 → 1.1." in done.stdout
@@ -127,7 +114,7 @@ def test_results_are_found_where_builds_leave_them(builds: tuple[Path, Path]) ->
     assert results.versions == {"numpy": "1", "torch": "2"}
     (home / "runs").mkdir()
     new.rename(home / "runs/one")
-    write(home / "runs/two", record("g.other", 1.0), versions={"scipy": "3"})
+    booktools.write_results(home / "runs/two", record("g.other", 1.0), versions={"scipy": "3"})
     several = drift.read(home / "runs")
     assert sorted(several.claims) == ["a.same", "b.moved", "c.verdict", "e.both", "f.fresh",
                                       "g.other"]  # fmt: skip

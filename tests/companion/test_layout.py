@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import time
 from pathlib import Path
@@ -36,14 +37,11 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def test_commit_is_named_and_changes_are_told(repository: Path) -> None:
+def test_commit_is_named_and_dated(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     head = git(repository, "rev-parse", "HEAD")
     assert commit(repository) == head
     (repository / "requirements.lock").write_text("numpy==1\n")
     assert commit(repository) == f"{head}-modified"
-
-
-def test_date_is_that_of_the_commit(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     assert source_date(repository) == 1714979289
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
@@ -68,51 +66,41 @@ def test_everything_made_lies_in_the_output(tmp_path: Path) -> None:
     assert Layout.of(root).output == root / "_build"
 
 
-class Terminal:
-    """A stream that claims to be a terminal, or not, and remembers."""
-
-    def __init__(self, live: bool) -> None:
-        self.live, self.text = live, ""
+class Terminal(io.StringIO):
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        return self.live
-
-    def write(self, text: str) -> int:
-        self.text += text
-        return len(text)
-
-    def flush(self) -> None:
-        return None
+        return True
 
 
 def test_progress_draws_bars_in_a_terminal_and_takes_them_away() -> None:
-    terminal = Terminal(live=True)
+    terminal = Terminal()
     progress = Progress(terminal)
     progress.start("one")
     progress.start("two")
     progress.advance("one", 2, 4)
     progress.finish("one", "done in 1.0 s")
     progress.close()
-    assert "50%" in terminal.text and "2/4" in terminal.text
-    assert "  one: done in 1.0 s\n" in terminal.text
+    said = terminal.getvalue()
+    assert "50%" in said and "2/4" in said and "  one: done in 1.0 s\n" in said
 
 
 def test_progress_without_a_terminal_is_lines_and_a_sign_of_life(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stream = Terminal(live=False)
+    stream = io.StringIO()
     progress = Progress(stream)
     progress.start("one")
     progress.advance("one", 2, 4)
     progress.tick()
-    assert stream.text == "  one: running\n"
+    assert stream.getvalue() == "  one: running\n"
     later = time.monotonic() + 61
     monkeypatch.setattr(time, "monotonic", lambda: later)
     progress.tick()
     progress.tick()
-    assert stream.text == "  one: running\n  one: 2 of 4 cells\n"
+    assert stream.getvalue() == "  one: running\n  one: 2 of 4 cells\n"
     progress.finish("one", "done")
-    assert stream.text.endswith("  one: done\n")
+    assert stream.getvalue().endswith("  one: done\n")
 
 
 def test_a_staged_notebook_leaves_the_drawing_to_the_results():

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
+from typing import Any
 
 import booktools
-import psutil
 import pytest
+from clustertools import wait_for
 
 # An experiment whose chunks can be counted and slowed down from outside.
 EXPERIMENT = """\
@@ -78,17 +77,21 @@ class Runner:
         self.journal = folder / "journal"
 
     @property
-    def environment(self) -> dict[str, str]:
-        return {"JOURNAL": str(self.journal)}
-
-    @property
     def computed(self) -> list[str]:
         return self.journal.read_text().splitlines() if self.journal.exists() else []
 
-    def __call__(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        return booktools.run(
-            *arguments, "--root", self.root, environment=self.environment, cwd=self.folder
-        )
+    def where(self, **more: str) -> dict[str, Any]:
+        return {"environment": {"JOURNAL": str(self.journal)} | more, "cwd": self.folder}
+
+    def __call__(
+        self, *arguments: object, code: int = 0, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        return booktools.run(*arguments, "--root", self.root, code=code, **self.where(**more))
+
+    def start(self, slowly: float) -> subprocess.Popen[str]:
+        """A run of the chapter into `out` that takes so many seconds for each chunk."""
+        more = self.where(SLOWLY=str(slowly))
+        return booktools.start("run", "mean", "--root", self.root, "--output", "out", **more)
 
 
 @pytest.fixture
@@ -97,9 +100,8 @@ def attsvm(book: Path, tmp_path: Path) -> Runner:
 
 
 def test_a_chapter_with_other_parameters(attsvm: Runner) -> None:
-    done = attsvm("run", "mean", "-p", "size=2", "--output", "out")
-    out = attsvm.folder / "out"
-    assert done.returncode == 0, done.stderr
+    command = ("run", "mean", "-p", "size=2", "--output", "out")
+    done, out = attsvm(*command), attsvm.folder / "out"
     assert "01-demo/mean: size = 2\n" in done.stdout
     assert "tiny.mean  fails: 168.7 ± 0.5 (12 instances)" in done.stdout
     assert "the verdicts are shown, not compared" in done.stdout
@@ -120,17 +122,15 @@ def test_a_chapter_with_other_parameters(attsvm: Runner) -> None:
     ]
     # Once done it is not done again, unless asked for.
     assert len(attsvm.computed) == 12
-    again = attsvm("run", "mean", "-p", "size=2", "--output", "out")
-    assert again.returncode == 0 and "done before" in again.stdout
+    assert "done before" in attsvm(*command).stdout
     assert len(attsvm.computed) == 12
     (out / "mean.html").write_text("damaged")
-    forced = attsvm("run", "mean", "-p", "size=2", "--output", "out")
-    assert forced.returncode == 0 and "done before" not in forced.stdout
+    assert "done before" not in attsvm(*command).stdout
     assert len(attsvm.computed) == 24
 
 
 def test_the_page_needs_nothing_else(attsvm: Runner) -> None:
-    assert attsvm("run", "mean", "-p", "size=2", "-p", "weights=3,4").returncode == 0
+    attsvm("run", "mean", "-p", "size=2", "-p", "weights=3,4")
     page = attsvm.folder / "attsvm-runs" / "mean_size-2_weights-3-4" / "mean.html"
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!data:|#)", text)
@@ -148,17 +148,15 @@ def test_the_page_needs_nothing_else(attsvm: Runner) -> None:
 def test_verdicts_count_where_nothing_was_changed(attsvm: Runner) -> None:
     """At full scale the claim of the tiny book fails: that is no surprise to be hidden."""
     quick = attsvm("run", "mean", "--to", "ipynb")
-    assert quick.returncode == 0 and "All verdicts are the registered ones." in quick.stdout
+    assert "All verdicts are the registered ones." in quick.stdout
     assert quick.stdout.splitlines()[-1].endswith("attsvm-runs/mean/mean.ipynb")
     assert not (attsvm.folder / "attsvm-runs" / "mean" / "mean.html").exists()
-    full = attsvm("run", "mean", "--profile", "full", "--to", "ipynb")
-    assert full.returncode == 1
+    full = attsvm("run", "mean", "--profile", "full", "--to", "ipynb", code=1)
     assert "Not as registered: tiny.mean should be 'holds'." in full.stdout
 
 
 def test_a_failing_cell_is_named_without_our_internals(attsvm: Runner) -> None:
-    done = attsvm("run", "fails", "--output", "out")
-    assert done.returncode == 1
+    done = attsvm("run", "fails", "--output", "out", code=1)
     complaint = done.stderr[done.stderr.index("attsvm: ") :]
     assert complaint.startswith(
         "attsvm: chapter 01-demo/fails, cell 3 (numbers = [1, 2]) failed: "
@@ -182,75 +180,37 @@ def test_what_is_wrong_is_said_before_anything_runs(attsvm: Runner) -> None:
         (["mean", "--output", "mine"], "output: expected a new or empty folder"),
         (["mean", "--output", "mine/thesis.tex"], "output: expected a folder that can be written"),
     ):
-        done = attsvm("run", *arguments)
-        assert done.returncode == 2, arguments
-        assert said in done.stderr and done.stderr.count("\n") == 1
+        complaint = attsvm("run", *arguments, code=2).stderr
+        assert said in complaint and complaint.count("\n") == 1
     assert attsvm.computed == []
     assert [path.name for path in (attsvm.folder / "mine").iterdir()] == ["thesis.tex"]
 
 
-def test_a_killed_run_goes_on_and_two_at_once_do_not_clash(attsvm: Runner) -> None:
-    command = booktools.command("run", "mean", "--root", attsvm.root, "--output", "out")
-
-    def start(slowly: str) -> subprocess.Popen[str]:
-        more = attsvm.environment | {"SLOWLY": slowly}
-        return subprocess.Popen(
-            command,
-            env=booktools.settings(more),
-            cwd=attsvm.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    process = start("0.4")
-    deadline = time.monotonic() + 120
-    while len(attsvm.computed) < 4:
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-    family = psutil.Process(process.pid).children(recursive=True)
-    process.kill()
-    process.communicate(timeout=60)
-    # The chapter's process and its kernel notice, and end.
-    assert psutil.wait_procs(family, timeout=30)[1] == []
-    before = len(attsvm.computed)
-    both = [start("0"), start("0")]
-    for other in both:
-        _, said = other.communicate(timeout=120)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_an_ended_run_goes_on_and_two_at_once_do_not_clash(attsvm: Runner, number: int) -> None:
+    process = attsvm.start(0.4)
+    wait_for(lambda: len(attsvm.computed) >= 4, "too few chunks")
+    said = booktools.end(process, number)
+    assert (number == signal.SIGINT) == ("interrupted; give the same command again" in said)
+    assert len(attsvm.computed) < 12
+    for other in [attsvm.start(0), attsvm.start(0)]:
+        said = other.communicate(timeout=120)[1]
         assert other.returncode == 0, said
     # One of the two did the rest, less what was there; the chunk that was cut off is done twice.
-    assert before < 12
     assert len(attsvm.computed) <= 13
     assert len(set(attsvm.computed)) == 12
     left = {path.name for path in (attsvm.folder / "out").iterdir()}
     assert left == {"claims", "claims.csv", "figures", "mean.html", "mean.ipynb", "run.json"}
 
 
-def test_an_interrupted_run_says_how_to_go_on(attsvm: Runner) -> None:
-    process = subprocess.Popen(
-        booktools.command("run", "mean", "--root", attsvm.root, "--output", "out"),
-        env=booktools.settings(attsvm.environment | {"SLOWLY": "0.4"}),
-        cwd=attsvm.folder,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 120
-    while len(attsvm.computed) < 2:
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "attsvm: interrupted; give the same command again to go on" in said
-    assert attsvm("run", "mean", "--output", "out").returncode == 0
-    assert len(attsvm.computed) <= 13
-
-
 def test_a_sweep_makes_a_table_and_a_page_and_is_not_repeated(attsvm: Runner) -> None:
-    done = attsvm("sweep", "mean", "-p", "size=1,2", "-p", "bound=10,100", "--output", "s",
-                  "--jobs", 2)  # fmt: skip
-    assert done.returncode == 0, done.stderr
     out = attsvm.folder / "s"
+
+    def sweep(sizes: str, bounds: str) -> subprocess.CompletedProcess[str]:
+        grid = ("-p", f"size={sizes}", "-p", f"bound={bounds}", "--jobs", 2)
+        return attsvm("sweep", "mean", *grid, "--output", "s")
+
+    done = sweep("1,2", "10,100")
     assert done.stdout.splitlines() == ["4 of 4 runs done", str(out / "index.html")]
     with (out / "claims.csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -274,11 +234,10 @@ def test_a_sweep_makes_a_table_and_a_page_and_is_not_repeated(attsvm: Runner) ->
     # A larger grid runs what is new.
     before = (out / "claims.csv").read_bytes()
     count = len(attsvm.computed)
-    more = attsvm("sweep", "mean", "-p", "size=1,2,3", "-p", "bound=100", "--output", "s")
-    assert more.returncode == 0
+    sweep("1,2,3", "100")
     assert len(attsvm.computed) == count + 12
-    again = attsvm("sweep", "mean", "-p", "size=1,2", "-p", "bound=10,100", "--output", "s")
-    assert again.returncode == 0 and len(attsvm.computed) == count + 12
+    sweep("1,2", "10,100")
+    assert len(attsvm.computed) == count + 12
     assert (out / "claims.csv").read_bytes() == before
 
 
@@ -290,12 +249,10 @@ def test_a_sweep_goes_on_after_a_failure_and_checks_all_points_first(attsvm: Run
         (["-p", "sice=1,2"], "did you mean size?"),
         (["-p", "size=1", "--jobs", "0"], "jobs: expected a positive number"),
     ):
-        done = attsvm("sweep", "mean", *arguments, "--output", "s")
-        assert done.returncode == 2 and said in done.stderr, done.stderr
+        assert said in attsvm("sweep", "mean", *arguments, "--output", "s", code=2).stderr
     assert not (attsvm.folder / "s").exists() and attsvm.computed == []
     (attsvm.folder / "grid.yaml").write_text("size: [1, 2]\n")
-    done = attsvm("sweep", "fails", "--params", "grid.yaml", "--output", "s")
-    assert done.returncode == 1
+    done = attsvm("sweep", "fails", "--params", "grid.yaml", "--output", "s", code=1)
     assert "0 of 2 runs done" in done.stdout
     assert "size = 2: chapter 01-demo/fails, cell 3 (numbers = [1, 2]) failed" in done.stdout
     page = (attsvm.folder / "s" / "index.html").read_text()
@@ -304,15 +261,12 @@ def test_a_sweep_goes_on_after_a_failure_and_checks_all_points_first(attsvm: Run
 
 def test_the_cache_can_be_looked_into_and_cleared(attsvm: Runner) -> None:
     folder = attsvm.folder / "chunks"
-    environment = attsvm.environment | {"ATTSVM_CACHE": str(folder)}
 
     def cache(action: str) -> subprocess.CompletedProcess[str]:
-        return booktools.run("cache", action, environment=environment, cwd=attsvm.folder)
+        return booktools.run("cache", action, **attsvm.where(ATTSVM_CACHE=str(folder)))
 
     assert cache("list").stdout == f"{folder}: 0 entries, 0 B\n"
-    done = booktools.run("run", "mean", "--root", attsvm.root, environment=environment,
-                         cwd=attsvm.folder)  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    attsvm("run", "mean", ATTSVM_CACHE=str(folder))
     listing = cache("list").stdout.splitlines()
     # A cache of the reader's own is kept.
     assert len(listing) == 13 and sum("squares, seeds" in line for line in listing) == 12
@@ -322,6 +276,5 @@ def test_the_cache_can_be_looked_into_and_cleared(attsvm: Runner) -> None:
     assert re.fullmatch(r".*: 12 entries, 1 of them unusable, [\d.]+ kB\n", cache("size").stdout)
     assert "12 entries removed" in cache("clear").stdout
     assert not list(folder.rglob("*.chunk"))
-    elsewhere = booktools.run("cache", "size", "--cache", attsvm.folder / "journal",
-                              environment={k: v for k, v in os.environ.items()})  # fmt: skip
-    assert elsewhere.returncode == 1 and "is a file, not the folder of a cache" in elsewhere.stderr
+    elsewhere = booktools.run("cache", "size", "--cache", attsvm.journal, code=1)
+    assert "is a file, not the folder of a cache" in elsewhere.stderr

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import booktools
-import psutil
 import pytest
+from clustertools import wait_for
 
 from companion.build import warm
 
@@ -42,13 +40,11 @@ def test_few_chapters_are_started_and_many_are_forked() -> None:
 
 
 def test_forked_chapters_give_the_same_bytes(root: Path, tmp_path: Path) -> None:
-    done = booktools.build(root)
-    assert done.returncode == 0, done.stderr
+    booktools.build(root)
     assert len(booktools.executed(root)) == 1 + len(EXTRA)
     forked = results(root)
     for chapter in [booktools.CHAPTER, *EXTRA]:
-        done = booktools.build(root, "--force", "--only", chapter)
-        assert done.returncode == 0, done.stderr
+        booktools.build(root, "--force", "--only", chapter)
         assert booktools.executed(root) == [chapter]
     assert results(root) == forked
     assert len(forked) > len(EXTRA) + 5
@@ -62,23 +58,18 @@ def test_chapters_share_no_state(root: Path) -> None:
             "os.environ['LEFT'] = os.environ.get('LEFT', '') + '1'\nprint(os.environ['LEFT'])",
             chapter,
         )
-    done = booktools.build(root, "--jobs", 1)
-    assert done.returncode == 0, done.stderr
+    booktools.build(root, "--jobs", 1)
 
 
 def test_kernel_that_dies_is_reported(root: Path) -> None:
     booktools.add_cell(root, "import os\nos._exit(3)")
-    done = booktools.build(root)
-    assert done.returncode == 1
-    assert f"chapter {booktools.CHAPTER} failed" in done.stderr
-    assert "DeadKernelError" in done.stderr
+    said = booktools.build(root, code=1)
+    assert f"chapter {booktools.CHAPTER} failed" in said and "DeadKernelError" in said
 
 
 def test_failing_cell_is_named(root: Path) -> None:
     booktools.add_cell(root, "1 / 0", EXTRA[0])
-    done = booktools.build(root)
-    assert done.returncode == 1
-    assert f"chapter {EXTRA[0]}, cell 4 (1 / 0) failed" in done.stderr
+    assert f"chapter {EXTRA[0]}, cell 4 (1 / 0) failed" in booktools.build(root, code=1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -86,23 +77,9 @@ def test_end_of_the_rebuild_is_the_end_of_all(root: Path, tmp_path: Path, number
     mark = tmp_path / "begun"
     source = f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(3600)"
     booktools.add_cell(root, source, EXTRA[0])
-    process = subprocess.Popen(
-        booktools.command("build", "--root", root, "--profile", "quick"),
-        env=booktools.settings(),
-        cwd=booktools.TINY,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 120
-    while not mark.exists():
-        assert time.monotonic() < deadline, "the chapter did not begin"
-        time.sleep(0.05)
-    family = psutil.Process(process.pid).children(recursive=True)
-    assert len(family) >= 2
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode == (130 if number == signal.SIGINT else -number)
-    assert psutil.wait_procs(family, timeout=30)[1] == []
+    process = booktools.start("build", "--root", root, "--profile", "quick")
+    wait_for(mark.exists, "the chapter did not begin")
+    booktools.end(process, number)
 
 
 def test_warm_process_that_is_killed_is_reported(root: Path, tmp_path: Path) -> None:
@@ -113,8 +90,7 @@ def test_warm_process_that_is_killed_is_reported(root: Path, tmp_path: Path) -> 
         "warm.kill()"
     )
     booktools.add_cell(root, killer, EXTRA[0])
-    done = booktools.build(root, "--jobs", 1)
-    assert done.returncode == 1
+    said = booktools.build(root, "--jobs", 1, code=1)
     # Where nothing is forked, the cell above finds nobody to kill, and fails by itself.
-    assert ("ended with code 255" in done.stderr) == (sys.platform == "linux")
-    assert "companion/build" not in done.stderr
+    assert ("ended with code 255" in said) == (sys.platform == "linux")
+    assert "companion/build" not in said

@@ -6,6 +6,8 @@ import functools
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 import attsvm
 import companion
@@ -39,19 +43,49 @@ def command(*arguments: object) -> list[str]:
 
 
 def run(
-    *arguments: object, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+    *arguments: object,
+    code: int = 0,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path = TINY,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `attsvm` in a process of its own; the caller looks at its exit code."""
-    return subprocess.run(
+    """Run `attsvm` in a process of its own, which must end with this exit code."""
+    done = subprocess.run(
         command(*arguments),
         env=settings(environment),
         # Not the repository: Python would take the package there rather than the snapshot.
-        cwd=cwd or TINY,
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
+    assert done.returncode == code, f"{arguments}: {done.stdout}{done.stderr}"
+    return done
+
+
+def start(
+    *arguments: object, environment: Mapping[str, str] | None = None, cwd: Path = TINY
+) -> subprocess.Popen[str]:
+    """Start `attsvm` beside the test."""
+    return subprocess.Popen(
+        command(*arguments),
+        env=settings(environment),
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def end(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> str:
+    """End what is executing a chapter; with it end all processes that it began. What it said."""
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) >= 2  # the chapter's process and its kernel
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == (130 if number != signal.SIGKILL else -number), said
+    assert psutil.wait_procs(family, timeout=30)[1] == []
+    return said
 
 
 @functools.cache
@@ -59,20 +93,16 @@ def _snapshot() -> tempfile.TemporaryDirectory[str]:
     """The package as it is now: an edit while the tests run would be a reason to run again."""
     folder = tempfile.TemporaryDirectory(prefix="attsvm-snapshot-")
     for package in (attsvm, companion):
-        _copy(Path(package.__file__).parent, Path(folder.name))
+        source = Path(package.__file__).parent
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, Path(folder.name) / source.name, ignore=ignored)
     return folder
 
 
 def copy_package(target: Path) -> Path:
     """Copy the package into a folder; with that in `PYTHONPATH` the copy is the one in use."""
-    for name in ("attsvm", "companion"):
-        _copy(Path(_snapshot().name) / name, target)
+    shutil.copytree(_snapshot().name, target)
     return target / "attsvm"
-
-
-def _copy(package: Path, target: Path) -> None:
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(package, target / package.name, ignore=ignored)
 
 
 def settings(environment: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -84,13 +114,7 @@ def settings(environment: Mapping[str, str] | None = None) -> dict[str, str]:
 @contextmanager
 def serving(root: Path) -> Iterator[str]:
     """The address of `attsvm serve` while it runs; it must end by being told to."""
-    server = subprocess.Popen(
-        command("serve", "--root", root, "--port", 0),
-        env=settings(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    server = start("serve", "--root", root, "--port", 0)
     try:
         assert server.stdout is not None
         yield server.stdout.readline().split()[0]
@@ -100,22 +124,26 @@ def serving(root: Path) -> Iterator[str]:
     assert server.returncode == 130
 
 
-def build(root: Path, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `attsvm build` on a book, quick unless told otherwise."""
-    return run("build", "--root", root, "--profile", "quick", *arguments, **options)
+def build(root: Path, *arguments: object, **options: Any) -> str:
+    """Run `attsvm build` on a book, quick unless told otherwise; what it said."""
+    return run("build", "--root", root, "--profile", "quick", *arguments, **options).stderr
 
 
 def state(root: Path, *arguments: object, **options: Any) -> str:
     """What `attsvm list` says of the tiny book's chapter, in full scale: state and reason."""
-    done = run("list", "--root", root, *arguments, **options)
-    assert done.returncode == 0, done.stderr
-    line = next(text for text in done.stdout.splitlines() if text.startswith(CHAPTER))
+    listing = run("list", "--root", root, *arguments, **options).stdout
+    line = next(text for text in listing.splitlines() if text.startswith(CHAPTER))
     return " ".join(line.split()[1:])
 
 
 def executed(root: Path) -> list[str]:
     """Chapters that the last successful build ran."""
     return json.loads((root / "_build" / "times.json").read_text())["executed"]
+
+
+def page(root: Path, name: str = CHAPTER) -> str:
+    """A page of the site."""
+    return (root / "_build" / "html" / "book" / f"{name}.html").read_text(encoding="utf-8")
 
 
 def notebook_path(root: Path, chapter: str = CHAPTER) -> Path:
@@ -162,6 +190,25 @@ records.write_json(records.context().output / "claims" / "{name}.json", record)
 records.display({{"application/vnd.attsvm.claim+json": record, "text/plain": "a claim"}})"""
 
 
+def measured(
+    name: str, value: float, verdict: str = "holds", halfwidth: float = 0.5, **more: object
+) -> dict[str, object]:
+    """A record of a claim, as far as `attsvm drift` reads it."""
+    certified = {"value": value, "halfwidth": halfwidth, "low": value, "high": value, "n": 4}
+    return {"id": name, "verdict": verdict, "certified": certified, "as_published": None} | more
+
+
+def write_results(folder: Path, *records: dict[str, object], versions: dict[str, str]) -> Path:
+    """Write what a build leaves: claims, and a figure whose passport names these versions."""
+    for kind in ("claims", "figures"):
+        (folder / kind).mkdir(parents=True)
+    for one in records:
+        (folder / "claims" / f"{one['id']}.json").write_text(json.dumps(one))
+    figure = {"passport": {"versions": versions}}
+    (folder / "figures" / "line.json").write_text(json.dumps(figure))
+    return folder
+
+
 def add_cell(root: Path, source: str, chapter: str = CHAPTER) -> None:
     """Append a code cell to a chapter."""
     edit(root, lambda notebook: notebook["cells"].append(code(source)), chapter)
@@ -187,6 +234,13 @@ def add_chapter(root: Path, chapter: str, *sources: str) -> None:
     path.write_text(json.dumps(notebook, indent=1))
     with (root / "_toc.yml").open("a") as toc:
         toc.write(f"  - file: book/{chapter}\n")
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +13,14 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Request, Route
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SETTLED = "async () => { await document.fonts.ready; }"
 
 
 def browser_path() -> str | None:
     """Path of a browser on this machine, or None to let Playwright use its own."""
-    given = os.environ.get("ATTSVM_CHROMIUM")
-    return given or next(filter(None, map(shutil.which, BROWSERS)), None)
+    from companion.ship import browser  # not before `conftest` has hooked the package
+
+    return browser()
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

@@ -10,21 +10,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
-WAIT = 60.0
+WAIT = 120.0
 """Seconds within which a process has to come up; a limit, not a measurement."""
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Return once a condition holds.
-
-    Raises
-    ------
-    TimeoutError
-        If it does not come to hold.
-    """
+    """Return once a condition holds; a `TimeoutError` says what did not happen."""
     limit = time.monotonic() + WAIT
     while not condition():
         if time.monotonic() > limit:
@@ -92,12 +85,7 @@ class Cluster:
         wait_for(lambda: "Registered to" in log.read_text(), f"no worker: {log.read_text()}")
         return process
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in self._processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)

@@ -16,18 +16,9 @@ REPOSITORY = Path(__file__).parents[2]
 def build(
     folder: Path, files: dict[str, str], monkeypatch: pytest.MonkeyPatch, **settings: Any
 ) -> tuple[Path, str]:
-    """Build a book; give the folder of its pages, and the warnings.
+    """Build a book of these files (path → content) in an empty folder; its pages, the warnings.
 
-    Parameters
-    ----------
-    folder
-        An empty folder.
-    files
-        Path → content; all pages but ``index`` go into the table of contents, in this order.
-    monkeypatch
-        Brings the extension onto the path.
-    **settings
-        Of Sphinx.
+    All pages but ``index`` go into the table of contents, in this order.
     """
     source = folder / "source"
     (source / "book" / "_static").mkdir(parents=True, exist_ok=True)
@@ -41,17 +32,7 @@ def build(
 
 
 def render(source: Path, folder: Path, **settings: Any) -> tuple[Path, str]:
-    """Run Sphinx on the files of a book; give the folder of its pages, and the warnings.
-
-    Parameters
-    ----------
-    source
-        The files; drawings and results in ``book/_static``.
-    folder
-        Where ``site`` and ``trees`` go.
-    **settings
-        Of Sphinx.
-    """
+    """Run Sphinx on files whose drawings and results lie in ``book/_static``, likewise."""
     warnings = io.StringIO()
     defaults: dict[str, Any] = {
         "extensions": ["myst_nb", "sphinx_proof", "companion.site"],

@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 TOOL: dict[str, Any] = tomllib.loads((ROOT / "companion" / "pyproject.toml").read_text())["project"]
 WORKFLOWS = {path.stem: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+JOBS: dict[str, Any] = {name: yaml.safe_load(p.read_text()) for name, p in WORKFLOWS.items()}
 PINS = [
     Requirement(line)
     for line in (ROOT / "requirements.lock").read_text().splitlines()
@@ -117,8 +118,8 @@ def imported(folder: str) -> set[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names.add(node.module)
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names.add(node.module or "")
     owners = importlib.metadata.packages_distributions()
     tops = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names)
     return {canonicalize_name(owners[top][0]) for top in tops if top in owners}
@@ -262,10 +263,8 @@ def test_public_names_are_documented(name: str) -> None:
     assert module.__doc__
     for public in module.__all__:
         value = getattr(module, public)
-        if not (inspect.isclass(value) or inspect.isfunction(value)):
-            continue
-        text = inspect.getdoc(value) or ""
-        assert len(text.split()) >= 3, f"{name}.{public}"
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert len((inspect.getdoc(value) or "").split()) >= 3, f"{name}.{public}"
 
 
 def test_documentation_names_extras_that_exist() -> None:
@@ -292,28 +291,19 @@ def test_licences_are_stated() -> None:
     assert PROJECT["license"] == "MIT AND CC-BY-4.0"
 
 
-@pytest.fixture
-def workflow(request: pytest.FixtureRequest) -> Any:
-    """The content of the workflow of this name."""
-    return yaml.safe_load(WORKFLOWS[request.param].read_text())
-
-
-@pytest.mark.parametrize("workflow", WORKFLOWS, indirect=True)
-def test_workflow_is_modest_and_gives_way_to_its_successor(workflow: Any) -> None:
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_workflow_is_modest_pinned_and_gives_way_to_its_successor(name: str) -> None:
+    workflow = JOBS[name]
     assert workflow["permissions"] == {"contents": "read"}
     assert workflow["concurrency"]["group"] == f"{workflow['name']}-${{{{ github.ref }}}}"
     assert workflow["concurrency"]["cancel-in-progress"] is not False
     allowed = {"contents": "read", "pages": "write", "id-token": "write"}
-    for name, job in workflow["jobs"].items():
-        assert job["timeout-minutes"] <= 90, name
-        assert job.get("permissions", {}).items() <= allowed.items(), name
-
-
-@pytest.mark.parametrize("name", WORKFLOWS)
-def test_every_action_is_pinned_and_says_its_version(name: str) -> None:
-    lines = [line for line in WORKFLOWS[name].read_text().splitlines() if "uses:" in line]
+    for job in workflow["jobs"].values():
+        assert job["timeout-minutes"] <= 90
+        assert job.get("permissions", {}).items() <= allowed.items()
+    uses = [line for line in WORKFLOWS[name].read_text().splitlines() if "uses:" in line]
     pinned = r"\s+(- )?uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
-    assert [line for line in lines if not re.fullmatch(pinned, line)] == []
+    assert [line for line in uses if not re.fullmatch(pinned, line)] == []
 
 
 def linters(*paths: Path) -> list[list[object]]:
@@ -335,8 +325,8 @@ def test_linters_find_what_is_wrong_in_workflows_and_nothing_in_these(tmp_path: 
     assert "unpinned-uses" in zizmor and "template-injection" in zizmor
 
 
-@pytest.mark.parametrize("workflow", ["drift"], indirect=True)
-def test_drift_is_measured_every_week_and_may_fail(workflow: Any) -> None:
+def test_drift_is_measured_every_week_and_may_fail() -> None:
+    workflow = JOBS["drift"]
     # YAML 1.1 reads the key `on` as true.
     assert set(workflow[True]) == {"schedule", "workflow_dispatch"}
     (schedule,) = workflow[True]["schedule"]
@@ -348,9 +338,8 @@ def test_drift_is_measured_every_week_and_may_fail(workflow: Any) -> None:
     assert any("GITHUB_STEP_SUMMARY" in command for command in commands)
 
 
-@pytest.mark.parametrize("workflow", ["book"], indirect=True)
-def test_pages_come_from_main_and_previews_from_pull_requests(workflow: Any) -> None:
-    build, deploy = workflow["jobs"]["build"], workflow["jobs"]["deploy"]
+def test_pages_come_from_main_and_previews_from_pull_requests() -> None:
+    build, deploy = (JOBS["book"]["jobs"][name] for name in ("build", "deploy"))
     steps = {step.get("name", ""): step for step in build["steps"]}
     preview = steps["Offer the site of a pull request as a preview to download"]
     assert preview["if"] == "github.event_name == 'pull_request'"
@@ -360,9 +349,8 @@ def test_pages_come_from_main_and_previews_from_pull_requests(workflow: Any) -> 
     assert set(deploy["permissions"]) == {"pages", "id-token"}
 
 
-@pytest.mark.parametrize("workflow", ["test"], indirect=True)
-def test_workflows_cover_the_supported_pythons(workflow: Any) -> None:
-    matrix = workflow["jobs"]["test"]["strategy"]["matrix"]
+def test_workflows_cover_the_supported_pythons() -> None:
+    matrix = JOBS["test"]["jobs"]["test"]["strategy"]["matrix"]
     prefix = "Programming Language :: Python :: "
     declared = [c.removeprefix(prefix) for c in PROJECT["classifiers"] if c.startswith(prefix)]
     assert matrix["python"] == [version for version in declared if "." in version]
@@ -409,7 +397,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def make(folder: Path, *arguments: str, code: int | None = 0) -> str:
-    """Run make with the stand-in; everything it said."""
+    """Run make with the stand-in, which writes into `log` beside it; everything make said."""
     log = str(folder.parent / "log")
     command = ["make", "--no-print-directory", "PYTHON=../python", *arguments]
     return "".join(run(*command, cwd=folder, code=code, LOG=log))
@@ -433,12 +421,9 @@ def test_make_follows_the_lock_and_the_folder(checkout: Path) -> None:
     with (checkout / "requirements.lock").open("a") as lock:
         lock.write("six==1\n")
     said = make(checkout, "env")
-    assert "Installing the packages" in said
-    assert "Making" not in said
-    moved = checkout.rename(checkout.with_name("another clone"))
-    said = make(moved, "env")
-    assert "does not work here: making it anew" in said
-    assert "Making the environment" in said
+    assert "Installing the packages" in said and "Making" not in said
+    said = make(checkout.rename(checkout.with_name("another clone")), "env")
+    assert "does not work here: making it anew" in said and "Making the environment" in said
 
 
 def test_make_lock_leaves_out_what_follows_from_torch(checkout: Path) -> None:
