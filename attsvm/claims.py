@@ -309,7 +309,8 @@ def _estimate(value: Estimate | ArrayLike) -> Estimate:
         return value
     values = np.asarray(value)
     if values.ndim == 0:
-        return Estimate(*[float(values)] * 3, n=1)
+        number = float(values)
+        return Estimate(number, number, number, n=1)
     return share_estimate(values) if values.dtype.kind == "b" else mean_estimate(values)
 
 

@@ -119,8 +119,8 @@ class AttentionProblem:
     def mapped(self, change: Callable[[np.ndarray], np.ndarray], head: Head) -> AttentionProblem:
         """The problem with another head, and with each of its arrays changed."""
         mask = None if self.mask is None else change(self.mask)
-        arrays = map(change, (self.tokens, self.queries, self.labels))
-        return AttentionProblem(*arrays, head, mask)
+        tokens, queries, labels = map(change, (self.tokens, self.queries, self.labels))
+        return AttentionProblem(tokens, queries, labels, head, mask)
 
     def scores(self) -> FloatArray:
         """Token scores γ_it = Y_i h(x_it) (Section 2).
@@ -163,7 +163,9 @@ def stack(problems: Iterable[AttentionProblem]) -> AttentionProblem:
         raise ArgumentError("problems", "one kind of head and one shape", found)
     masks = [p.mask for p in items if p.mask is not None]  # all or none, as checked above
     return AttentionProblem(
-        *(np.stack([getattr(p, name) for p in items]) for name in ("tokens", "queries", "labels")),
+        tokens=np.stack([p.tokens for p in items]),
+        queries=np.stack([p.queries for p in items]),
+        labels=np.stack([p.labels for p in items]),
         head=stack_heads([p.head for p in items]),
         mask=np.stack(masks) if masks else None,
     )

@@ -141,7 +141,7 @@ def _polish(
         previous = change
     # Above the upper limit Newton has not converged: the face is wrong, and nothing to lift.
     if 0.1 * _ENOUGH < best.error < 1e-4 and rows.plain:
-        inverse = np.linalg.pinv(J.T, rcond=1e-12)
+        inverse: FloatArray = np.linalg.pinv(J.T, rcond=1e-12)
         lifted = _lifted(W, part, inverse, lambda h: U @ unpacked(h, r) @ V.T)
         best = min(best, candidate(rows, lifted, y))
         if best.error > 100 * _ENOUGH:
