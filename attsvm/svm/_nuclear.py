@@ -145,7 +145,7 @@ def _polish(
         lifted = _lifted(W, part, inverse, lambda h: U @ unpacked(h, r) @ V.T)
         best = min(best, candidate(rows, lifted, y))
         if best.error > 100 * _ENOUGH:
-            inverse = np.linalg.pinv(part.gram(), rcond=1e-14, hermitian=True)
+            inverse = np.asarray(np.linalg.pinv(part.gram(), 1e-14, hermitian=True), float)
             best = min(best, candidate(rows, _lifted(W, part, inverse, part.combine), y))
     pushing = (y < 0.0) & ~rows.free
     missing = ~active & (rows.values(W) < rows.b * (1.0 - 1e-9))
