@@ -118,6 +118,9 @@ It has one module.
 .. automodule:: attsvm.simplex
    :members:
 ```
+
+```{bibliography}
+```
 """
 STATEMENTS = "# Statements\n\nAll of them.\n\n:::{code-index}\n:::\n"
 FILES = {

@@ -35,7 +35,7 @@ def render(source: Path, folder: Path, **settings: Any) -> tuple[Path, str]:
     """Run Sphinx on files whose drawings and results lie in ``book/_static``, likewise."""
     warnings = io.StringIO()
     defaults: dict[str, Any] = {
-        "extensions": ["myst_nb", "sphinx_proof", "companion.site"],
+        "extensions": ["myst_nb", "sphinx_proof", "sphinxcontrib.bibtex", "companion.site"],
         "html_theme": "sphinx_book_theme",
         "html_static_path": [str(source / "book" / "_static")],
         "nb_execution_mode": "off",
@@ -44,6 +44,8 @@ def render(source: Path, folder: Path, **settings: Any) -> tuple[Path, str]:
         "nitpicky": True,
         "exclude_patterns": ["book/_static/**", "book/_data/**"],
     }
+    if "extensions" not in settings:
+        defaults["bibtex_bibfiles"] = [str(REPOSITORY / "book" / "references.bib")]
     with docutils_namespace():
         app = Sphinx(
             srcdir=source,
