@@ -1,3 +1,4 @@
+# ruff: noqa: E741  (l is a lane)
 """Gradient descent as compiled code: eight instances side by side, all steps in one call.
 
 The arrays of the paper's sizes are so small that a torch operation costs more than the arithmetic
@@ -20,7 +21,7 @@ from numba import types
 from numba.extending import intrinsic
 
 # Eight lanes written out become vector instructions by LLVM's pass for straight-line code.
-numba.config.SLP_VECTORIZE = 1
+numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
 LANES = 8
 
 _jit = numba.njit(cache=True, fastmath={"contract"}, error_model="numpy", nogil=True)
