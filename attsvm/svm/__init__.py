@@ -49,3 +49,7 @@ def __getattr__(name: str) -> Any:
 
         return solve_general if name == "solve_general" else GeneralSolution
     raise AttributeError(f"module 'attsvm.svm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
