@@ -17,10 +17,17 @@ from playwright.sync_api import Browser, sync_playwright
 
 __all__ = ["build"]
 
-# Before a test module imports the package.
-install_import_hook("attsvm", "shapes.arrays_only")
-
 REPOSITORY = Path(__file__).parents[1]
+# Before a test module imports the package.  A package's name would stand for all of its modules;
+# what numba compiles must not be wrapped.
+install_import_hook(
+    [
+        ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+        for path in (REPOSITORY / "attsvm").rglob("*.py")
+        if path.name not in ("__init__.py", "_kernel.py")
+    ],
+    "shapes.arrays_only",
+)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
