@@ -162,8 +162,10 @@ def descent_rate(problem: AttentionProblem, W: ArrayLike, along: ArrayLike) -> D
         # log |ℓ'(u)| = −log(1 + e^u).
         size = log_s[..., first] + log_s[..., second] + log_expit(-u)[..., None]
         size = size + np.log(np.abs(product)) - np.log(problem.n)
+        nothing = np.full(size.shape, -np.inf)
         down, up = (
-            np.asarray(logsumexp(np.where(counts, size, -np.inf), axis=(-2, -1)))
+            # The constant as an array: the layout in memory decides the order of the sum.
+            np.asarray(logsumexp(np.where(counts, size, nothing), axis=(-2, -1)))
             for counts in (product > 0, product < 0)
         )
     return DescentRate(log_down=down, log_up=up)
